@@ -10,6 +10,7 @@ mod faults;
 mod hostility;
 mod links;
 mod network;
+mod notes;
 mod playable;
 mod players;
 mod quic;
@@ -20,6 +21,7 @@ mod toy;
 mod trace;
 mod worker;
 
+pub use notes::Notes;
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
     Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, Reopening, SUSPICION, Scenario,
@@ -28,7 +30,7 @@ pub use scenario::{
 pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};
 
-use crate::judge::{Bounds, Judge, RECOVERY, Violation};
+use crate::judge::{Asked, Bounds, Invariant, Judge, RECOVERY, Violation};
 use crate::random::Stream;
 use event::Event;
 use hostility::{Hostility, Signed};
@@ -36,7 +38,7 @@ use lockstep::harness::{Clock, Driver, Due};
 use lockstep::log::Terms;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Limits, MatchId, PeerId};
+use lockstep::{Channel, Limits, MatchId, PeerId};
 use network::Network;
 use quic::Quic;
 use sim::Seat;
@@ -87,8 +89,8 @@ pub fn run_world<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>
             .downcast_ref::<String>()
             .cloned()
             .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        let seen = format!("a panic: {}", text.unwrap_or_default());
-        simulator.judge.unbounded(simulator.running, seen);
+        let (judge, text) = (&simulator.judge, text.unwrap_or_default());
+        judge.must(simulator.running, Invariant::Bounded, text)(false, "a panic");
     }
     simulator.report()
 }
@@ -101,7 +103,7 @@ struct Simulator<W> {
     quic: Option<Quic>,
     peers: Vec<Peer<W>>,
     ids: Vec<PeerId>,
-    judge: Judge<W>,
+    judge: Judge,
     trace: Trace,
     hostility: Hostility,
     match_id: MatchId,
@@ -111,14 +113,14 @@ struct Simulator<W> {
     runs_to_begin: usize,
     /// The peer whose session was called last.
     running: usize,
+    /// The most turns that one peer retracted at once.
+    most_retracted: u32,
 }
 
 /// A simulated session and its surroundings.
 struct Peer<W> {
     /// Number of address changes.
     moves: u32,
-    /// Whether its players have voted to extend the suspicion time.
-    has_voted: bool,
     worker: WorldWorker<W>,
     bounds: Bounds,
     own: Vec<Seat>,
@@ -129,19 +131,14 @@ struct Peer<W> {
     /// Commands issued by all runs of its process; each has its own mark.
     marks: u32,
     executed_total: BTreeMap<Seat, u32>,
-    leaving: bool,
     /// Whether it leaves a stalled match, to begin another run.
     gives_up_until: Option<Duration>,
     /// Since when it is frozen, and the events that wait for it.
     frozen: Option<(Duration, Vec<Event>)>,
-    /// Whether it is a later run that has not been admitted.
-    is_out: bool,
-    /// The number of the run of its process.
-    run: u64,
 }
 
-/// A run that goes on for this long after the last planned event counts as endless.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A run that goes on for this long beside the match's own time counts as endless.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 impl<W: Playable> Simulator<W> {
     fn new(scenario: &Scenario, out: Option<Box<dyn Write>>) -> Self {
@@ -167,7 +164,6 @@ impl<W: Playable> Simulator<W> {
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
                 moves: 0,
-                has_voted: false,
                 worker: WorldWorker::new(plan.load, plan.step, plan.flaw),
                 bounds: Bounds::default(),
                 own: Vec::new(),
@@ -176,11 +172,8 @@ impl<W: Playable> Simulator<W> {
                 issued_total: BTreeMap::new(),
                 marks: 0,
                 executed_total: BTreeMap::new(),
-                leaving: false,
                 gives_up_until: None,
                 frozen: None,
-                is_out: false,
-                run: 0,
             });
             driver.schedule(plan.begins_at, Event::Begin(at));
         }
@@ -204,6 +197,7 @@ impl<W: Playable> Simulator<W> {
             commands: 0,
             runs_to_begin: 0,
             running: 0,
+            most_retracted: 0,
         }
     }
 
@@ -212,9 +206,10 @@ impl<W: Playable> Simulator<W> {
         // The stranger is there from the beginning.
         self.open_port(self.peers.len());
         let turns = self.scenario.plan.turn() * self.scenario.turn_limit;
-        let mut latest = Duration::from_secs(60) + turns * 2 + self.scenario.heal_at;
+        // Ticks may be four times as long, and peers outside may cost much.
+        let latest = PATIENCE + turns * 5 + self.scenario.heal_at;
         while let Some(due) = self.driver.next(latest) {
-            self.judge.at(self.now());
+            self.judge.now = self.now();
             match due {
                 Due::Timeout(peer) => self.feed(peer, Input::Timeout),
                 Due::Event(event) => self.happen(event),
@@ -222,17 +217,18 @@ impl<W: Playable> Simulator<W> {
             self.drive_ports();
             let mut peers = 0..self.peers.len();
             let over = peers.all(|peer| self.driver.session(peer).is_none());
-            let is_over = over && self.runs_to_begin == 0;
-            if is_over || self.judge.violation().is_some() || self.judge.core_has_ended() {
+            let is_over = over && self.runs_to_begin == 0 || self.core_has_ended();
+            if is_over || self.judge.violation.get().is_some() {
                 break;
             }
-            if let Some(demanded) = self.judge.ends_by() {
-                latest = latest.max(demanded + PATIENCE);
-            }
         }
-        if self.judge.violation().is_none() {
-            self.judge.finish();
-        }
+        self.judge.finish::<W>();
+    }
+
+    /// Whether all of the core have ended: nothing more is demanded of the run.
+    fn core_has_ended(&self) -> bool {
+        let mut core = self.judge.core.members.iter();
+        core.len() > 0 && core.all(|peer| self.judge.peers[*peer].ended.is_some())
     }
 
     fn happen(&mut self, event: Event) {
@@ -253,7 +249,7 @@ impl<W: Playable> Simulator<W> {
             Event::Fault(peer, number) => self.begin_fault(peer, number),
             Event::FaultOver(peer, number) => self.end_fault(peer, number),
             Event::Heal => self.heal(),
-            Event::Recovered => self.judge.healed(),
+            Event::Recovered => self.pick_core(),
             Event::Play(peer) => self.issue_some(peer),
             Event::Chat(peer) => self.chat(peer),
             Event::Forgotten(peer, since) => self.forget_frozen(peer, since),
@@ -271,6 +267,10 @@ impl<W: Playable> Simulator<W> {
         self.driver.now()
     }
 
+    fn notes(&mut self, peer: usize) -> &mut Notes {
+        &mut self.judge.peers[peer].notes
+    }
+
     /// Calls a peer's session and carries out its outputs.
     fn feed(&mut self, peer: usize, input: Input<'_>) {
         if self.driver.session(peer).is_none() {
@@ -281,17 +281,10 @@ impl<W: Playable> Simulator<W> {
         self.trace.input(now, peer, &input);
         let timeout = matches!(input, Input::Timeout);
         let outputs = self.driver.handle(peer, input);
-        let bounds = &mut self.peers[peer].bounds;
-        let crossed = bounds.outputs(now, &outputs);
-        let crossed = crossed.or_else(|| match timeout {
-            true => bounds.timeout(now),
-            false => None,
-        });
-        if let Some(seen) = crossed
-            && !self.scenario.is_hostile(peer)
-        {
-            self.judge.unbounded(peer, seen);
+        if timeout {
+            self.bound(peer, Asked::Timeout, 1);
         }
+        self.bound(peer, Asked::Outputs, outputs.len());
         for output in outputs {
             self.trace.output(peer, &output);
             self.perform(peer, output);
@@ -306,7 +299,14 @@ impl<W: Playable> Simulator<W> {
                 link,
                 channel,
                 bytes,
-            } => self.send(peer, link, channel, &bytes),
+            } => {
+                let asked = match channel {
+                    Channel::Turns => Asked::Datagram(link),
+                    _ => Asked::Message(link),
+                };
+                self.bound(peer, asked, bytes.len());
+                self.send(peer, link, channel, &bytes);
+            }
             Output::Append(record) => self.judge.appended(peer, &record),
             Output::New(start) => {
                 self.judge.restored(peer, 0);
@@ -323,11 +323,15 @@ impl<W: Playable> Simulator<W> {
                 self.take_job(peer, Job::Execute(bundle));
                 let limit = Limits::default().unexecuted_turns as usize;
                 if self.peers[peer].worker.behind() > limit * 2 + 10 {
-                    let seen = format!("more than {limit} turns wait for the world");
-                    self.judge.unbounded(peer, seen);
+                    let must = self.judge.must(peer, Invariant::Bounded, limit);
+                    must(false, "more turns wait for the world");
                 }
             }
-            Output::Undo { turns } => self.judge.retracted(peer, turns),
+            Output::Undo { turns } => {
+                let many = self.judge.peers[peer].log.len().saturating_sub(turns);
+                self.most_retracted = self.most_retracted.max(many);
+                self.judge.retracted(peer, turns);
+            }
             Output::Load {
                 turns, snapshot, ..
             } => {
@@ -339,11 +343,20 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// What a session asks for, or is asked, is within its bounds.
+    fn bound(&mut self, peer: usize, asked: Asked, size: usize) {
+        let (now, bounds) = (self.now(), &mut self.peers[peer].bounds);
+        let crossed = bounds.are_crossed(now, asked, size);
+        let excused = self.scenario.is_hostile(peer);
+        let must = self.judge.must(peer, Invariant::Bounded, (asked, size));
+        must(!crossed || excused, "crosses its bound");
+    }
+
     fn take_event(&mut self, peer: usize, event: lockstep::Event) {
         self.judge.told(peer, &event);
         self.plan_aftermath(peer, &event);
         match event {
-            lockstep::Event::Started { own, .. } if self.peers[peer].is_out => {
+            lockstep::Event::Started { own, .. } if self.notes(peer).is_out => {
                 self.peers[peer].own = own;
             }
             lockstep::Event::RosterChanged { .. } => self.admitted(peer),
@@ -376,6 +389,16 @@ impl<W: Playable> Simulator<W> {
             .schedule(self.now() + RECOVERY, Event::Recovered);
     }
 
+    /// Turns must advance again, of calm peers that run.
+    fn pick_core(&mut self) {
+        let mut running: Vec<usize> = (0..self.peers.len()).collect();
+        running.retain(|peer| {
+            let stands = self.peers[*peer].frozen.is_some() || self.judge.peers[*peer].notes.leaves;
+            self.scenario.is_calm(*peer) && self.driver.session(*peer).is_some() && !stands
+        });
+        self.judge.pick_core(&running);
+    }
+
     /// Time for a batch to arrive without a stall.
     fn budget(&self) -> Duration {
         let plan = self.scenario.plan;
@@ -404,18 +427,20 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn report(&self) -> Report {
+        let turns = self.judge.peers.iter().map(|file| file.log.len());
+        let mut files = self.judge.peers.iter();
         Report {
             seed: self.scenario.seed,
-            violation: self.judge.violation().cloned(),
+            violation: self.judge.violation.get().cloned(),
             simulated: self.now(),
-            turns: self.judge.turns(),
+            turns: turns.max().unwrap_or(0),
             commands: self.commands,
             trace: self.trace.hash(),
             peers: self.peers.len(),
-            core: self.judge.core().len(),
+            core: self.judge.core.members.len(),
             packets: self.quic.as_ref().map_or(0, Quic::packets),
-            most_retracted: self.judge.most_retracted(),
-            proved: self.judge.proved_any(),
+            most_retracted: self.most_retracted,
+            proved: files.any(|file| file.told_of_proof),
         }
     }
 }

@@ -1,125 +1,77 @@
-//! Worlds and logs that differ: every core peer finds out, and the right ones are named.
+//! Worlds and logs that differ: every core peer finds out, the right peers are named, and a proof is in the log of all.
 
-use super::{Invariant, Judge, Log};
-use crate::simulator::{Hostile, Playable};
-use lockstep::log::{OnDesync, Record};
-use lockstep::{Desync, EndReason};
-use std::time::Duration;
+use super::*;
+use lockstep::DesyncSide;
 
-/// A peer that differs is out of the roster after so long, where the match goes on.
+/// A match that goes on has removed a peer that differs after this time.
 const SETTLED: Duration = Duration::from_secs(25);
 
-impl<W: Playable> Judge<W> {
+impl Judge {
     /// A session has found that worlds or logs differ.
-    pub(super) fn check_desync(&mut self, peer: usize, desync: &Desync) {
-        let is_sound = |id: &lockstep::PeerId| {
-            let at = self.peers.iter().position(|file| file.id == *id);
-            at.is_some_and(|at| !self.is_hostile(at) && self.scenario.peers[at].flaw.is_none())
-        };
-        let own_flaw = self.scenario.peers[peer].flaw;
-        let seen = if !self.differs() {
-            "all worlds and logs are the same"
-        } else if desync.odd.iter().any(is_sound) && own_flaw.is_none() {
-            "names a peer whose world is sound"
-        } else if desync.goes_on && self.scenario.on_desync == OnDesync::Pause {
-            "goes on where it must stop"
-        } else if !self.names_the_odd(peer, desync) {
-            "does not name those that differ from more than half"
-        } else {
-            return;
-        };
-        self.fail(peer, Invariant::Desync, format!("{seen}: {desync:?}"));
-    }
-
-    /// Whether all are named that tell of another world or log than more than half of the roster.
-    fn names_the_odd(&self, peer: usize, desync: &Desync) -> bool {
-        let voters = self.peers[peer].log.roster().len();
-        let reports = desync.reports.iter();
-        let told = reports.map(|side| (side.peer, (side.checksum, side.log_hash)));
-        let most = told.clone().find(|(_, one)| {
-            let alike = told.clone().filter(|(_, other)| other == one);
-            2 * alike.count() > voters
-        });
-        most.is_none_or(|(_, most)| {
-            let mut odd = told.filter(|(_, other)| *other != most);
-            odd.all(|(id, _)| desync.odd.contains(&id))
-        })
-    }
-
-    /// Every core peer has found what differs while the peer at fault stayed in the roster, and each stopped or went on
-    /// without it.
-    pub(super) fn check_mismatches_found(&mut self, canonical: &Log) {
-        let delay = u32::from(self.scenario.plan.delay_turns);
+    pub(super) fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
+        self.peers[peer].told_of_desync = true;
+        let must = self.must(peer, Desync, desync);
+        must(self.scenario.differs(), "finds that the same differs");
+        let may_err = self.scenario.peers[peer].flaw.is_some();
+        let odd = |other: &usize| desync.odd.contains(&self.ids[*other]);
+        let mut odd = (0..self.peers.len()).filter(odd);
+        let just = odd.all(|odd| !self.scenario.is_sound(odd));
+        must(just || may_err, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
-        let due = self.core.as_ref().map_or(Duration::MAX, |core| core.due);
-        for peer in 0..self.peers.len() {
-            let plan = &self.scenario.peers[peer];
+        must(!stops || !desync.goes_on, "goes on where it must stop");
+        // The report names all peers that differ from more than half of the roster.
+        let voters = self.peers[peer].log.roster(u32::MAX).len();
+        let told = |side: &DesyncSide| (side.checksum, side.log_hash);
+        for most in &desync.reports {
+            let sides = desync.reports.iter();
+            let (alike, odd): (Vec<_>, Vec<_>) = sides.partition(|side| told(side) == told(most));
+            let named = odd.iter().all(|side| desync.odd.contains(&side.peer));
+            let all = named || 2 * alike.len() <= voters;
+            must(all, "names not all that differ");
+        }
+    }
+
+    /// Every core peer has found a peer that differs in the roster, and stopped or went on without it. The log has
+    /// every proof that a core peer was told of.
+    pub(super) fn check_mismatches(&self, canonical: &Log) {
+        let delay = self.scenario.delay();
+        let due = self.core.due.unwrap_or_default();
+        for (peer, plan) in self.scenario.peers.iter().enumerate() {
             let from = match (plan.flaw, plan.hostile) {
-                (Some(turn), _) => turn + 1,
+                (Some(turn), _) if self.peers[peer].executed.0 > turn => turn + 1,
                 (_, Some(Hostile::LiesOfWorld(turns) | Hostile::LiesOfLog(turns))) => turns,
                 _ => continue,
             };
-            // A report comes in a batch that is sealed once the world has executed the turn; a world that catches up has
-            // sealed those of so many turns more.
+            // A batch that is sealed after execution reports a turn. A world that catches up has sealed more turns.
             let told_by = from + 2 * delay + 1;
-            let Some(place) = self.index_of(peer) else {
-                return;
-            };
-            let gone = canonical
-                .epochs
-                .iter()
-                .find(|epoch| !epoch.roster.contains(&place));
-            let stayed = gone.is_none_or(|epoch| epoch.begins > told_by);
-            let executed = self.peers[peer].executed >= from || plan.hostile.is_some();
-            let came = canonical.turns() > told_by + 2 * delay;
-            if !stayed || !came || !executed || self.core().is_empty() {
-                continue;
-            }
-            let named = canonical.records.iter().any(|record| {
-                matches!(record, Record::Roster(change) if change.value.odd.contains(place))
-            });
-            for member in self.core().to_vec() {
-                let file = &self.peers[member];
-                let stopped = file
-                    .ended
-                    .as_ref()
-                    .is_some_and(|ended| ended.reason == EndReason::Desync);
-                // Where a match goes on, it does so without that peer.
-                let settled = file.handed.iter().find(|(turn, _)| *turn >= told_by);
-                let settled = settled.map(|(_, at)| (*at).max(due) + SETTLED);
+            let mut epochs = canonical.epochs.iter();
+            let gone = epochs.find(|(_, roster)| !roster.contains(&peer));
+            let stayed = gone.is_none_or(|(begins, _)| *begins > told_by);
+            let changes = canonical.changes.iter();
+            let mut odd = changes.flat_map(|change| change.value.odd.iter());
+            let named = odd.any(|place| self.at(place) == peer);
+            let due_to = stayed && canonical.len() > told_by + 2 * delay;
+            for member in self.core.members.iter().filter(|_| due_to) {
+                let file = &self.peers[*member];
+                let stopped = matches!(&file.ended, Some(of) if of.reason == EndReason::Desync);
+                // A match that goes on does so without that peer.
+                let told = file.handed.iter().find(|(turn, _)| *turn >= told_by);
+                let settled = told.map(|(_, at)| *at.max(&due) + SETTLED);
                 let lasts = file.handed.last().map(|(_, at)| *at) > settled;
-                let knows = match stops {
-                    true => file.desync,
-                    false => named || gone.is_some() || file.desync && !lasts,
+                let found = match self.scenario.on_desync {
+                    OnDesync::Pause => file.told_of_desync && stopped,
+                    _ => named || gone.is_some() || file.told_of_desync && !lasts,
                 };
-                if !knows || stops && !stopped {
-                    let seen = format!(
-                        "never found that the world of peer {peer} differs from turn {from} on"
-                    );
-                    return self.fail(member, Invariant::Desync, seen);
-                }
+                let must = self.must(*member, Desync, (peer, from));
+                must(found, "never found out that a peer differs from a turn on");
             }
         }
-        self.check_proofs(canonical);
-    }
-
-    /// A proof that one core peer was told is in the log of all.
-    fn check_proofs(&mut self, canonical: &Log) {
-        let told = self
-            .told_of_proof
-            .iter()
-            .copied()
-            .find(|peer| self.is_core(*peer));
-        let in_log = canonical.records.iter().any(
-            |record| matches!(record, Record::Roster(change) if !change.value.cheats.is_empty()),
-        );
-        let ended = canonical.turns() >= self.scenario.turn_limit;
-        if let Some(peer) = told.filter(|_| !in_log && !ended) {
-            self.fail(
-                peer,
-                Invariant::Blame,
-                "knows of a proof that is in no log".to_owned(),
-            );
+        let mut changes = canonical.changes.iter();
+        let in_log = changes.any(|change| !change.value.cheats.is_empty());
+        let over = canonical.len() >= self.scenario.turn_limit;
+        for member in &self.core.members {
+            let is_kept = !self.peers[*member].told_of_proof || in_log || over;
+            self.must(*member, Blame, "a proof")(is_kept, "was told what is in no log");
         }
     }
 }

@@ -1,133 +1,86 @@
-//! S4: what logs hold re-runs to what they claim, from the start and from any keyframe, and what is signed there holds.
+//! S4: logs re-run to their claims, from the start and from every keyframe, and their signatures hold.
 
-use super::{Checked, Invariant, Judge, Log, signed};
-use crate::simulator::{Playable, build, execute};
-use lockstep::log::{Keyframe, Record};
-use sim::Checksum;
+use super::*;
 
-/// Turns that are re-run from a keyframe.
-const FROM_KEYFRAME: u32 = 40;
+/// The number of turns re-run from a keyframe.
+const FROM_KEYFRAME: usize = 20;
 
-impl<W: Playable> Judge<W> {
-    pub(super) fn check_reruns(&mut self, canonical: &Log) {
+impl Judge {
+    /// The history re-runs to the live worlds, and the claims of logs about it are true.
+    pub(super) fn check_reruns<W: Playable>(&self, canonical: &Log) {
         let start = canonical.start.as_ref();
         let Some(mut world) = start.and_then(|start| build::<W>(start)) else {
-            return self.fail_of(
-                None,
-                Invariant::Durable,
-                "a start without a world".to_owned(),
-            );
+            return self.must(RUN, Durable, start)(false, "a start without a world");
         };
-        let mut checksums = vec![world.checksum()];
-        for turn in 0..canonical.turns() {
-            let hash = canonical.hashes[turn as usize + 1];
-            if let Some(bundle) = canonical.bundle(turn) {
-                execute(&mut world, bundle);
-            }
-            checksums.push(world.checksum());
-            let live = self.history.world_after(hash);
-            if live.is_some_and(|live| live != world.checksum()) {
-                let seen = format!("a fresh world differs after turn {turn}");
-                return self.fail_of(None, Invariant::Durable, seen);
-            }
+        let mut worlds = vec![world.checksum()];
+        for (bundle, hash) in canonical.turns.iter().zip(&canonical.hashes[1..]) {
+            execute(&mut world, bundle);
+            worlds.push(world.checksum());
+            let alike = |live: &Checksum| *live == world.checksum();
+            let holds = self.worlds.get(hash).is_none_or(alike);
+            self.must(RUN, Durable, bundle)(holds, "a fresh world differs");
         }
-        for peer in (0..self.peers.len()).filter(|peer| !self.is_hostile(*peer)) {
-            if let Err((invariant, seen)) = self.check_log(peer, canonical, &checksums) {
-                return self.fail(peer, invariant, seen);
-            }
+        for peer in self.scenario.honest() {
+            self.check_claims::<W>(peer, canonical, &worlds);
         }
     }
 
-    /// What a peer's log claims of turns that are in the history.
-    fn check_log(&self, peer: usize, canonical: &Log, checksums: &[Checksum]) -> Checked {
+    /// The claims of a peer's log about turns of the history.
+    fn check_claims<W: Playable>(&self, peer: usize, canonical: &Log, worlds: &[Checksum]) {
         let log = &self.peers[peer].log;
-        let durable = |seen| Err((Invariant::Durable, seen));
-        let sound = self.scenario.peers[peer].flaw.unwrap_or(u32::MAX);
         let common = log.common(canonical);
-        let mut keyframes = 0;
+        let sound = common.min(self.scenario.peers[peer].flaw.unwrap_or(u32::MAX));
+        let is_world = |turns: u32, of: &Checksum| turns > sound || worlds[turns as usize] == *of;
+        let is_log = |turns: u32, of| turns > common || log.hashes[turns as usize] == of;
         for record in &log.records {
+            let must = self.must(peer, Durable, record);
             match record {
-                Record::Checksum { turns, checksum }
-                    if *turns <= common.min(sound) && checksums[*turns as usize] != *checksum =>
-                {
-                    return durable(format!("claims {checksum} after {turns} turns"));
+                Record::Checksum { turns, checksum } => {
+                    must(is_world(*turns, checksum), "claims another world");
                 }
-                Record::Mismatch { turns, .. } if !self.differs() => {
-                    return durable(format!("a mismatch after {turns} turns"));
-                }
-                Record::Keyframe(keyframe) if keyframe.turns <= common.min(sound) => {
-                    keyframes += 1;
-                    if keyframes < 3 || keyframes % 8 == 0 {
-                        self.check_keyframe(keyframe, canonical, checksums)?;
-                    }
+                Record::Mismatch { .. } => must(self.scenario.differs(), "claims a mismatch"),
+                Record::Keyframe(of) if of.turns <= sound => {
+                    must(is_true::<W>(of, canonical, worlds), "is no keyframe");
                 }
                 Record::Attest(batch) => {
-                    let hostile = self
-                        .peer_at(batch.peer)
-                        .is_some_and(|peer| self.is_hostile(peer));
-                    let mut runs = log.epochs.iter().rev().map(|epoch| &epoch.runs);
-                    let start = log.start.as_ref();
-                    let batch = start.and_then(|start| {
-                        runs.find_map(|runs| signed::batch_of(start, runs, batch))
+                    let hostile = self.scenario.is_hostile(self.at(batch.peer));
+                    let alike = signed::batch_of(log, batch).is_some_and(|(_, said)| {
+                        let beyond = hostile || said.complete >= log.len();
+                        beyond || is_log(said.complete, said.log_hash.0)
                     });
-                    let Some(batch) = batch else {
-                        return durable("holds a batch whose signature does not hold".to_owned());
-                    };
-                    let hash = log.hashes.get(batch.complete as usize);
-                    let known = batch.complete <= common && !hostile;
-                    if known && hash != Some(&batch.log_hash) && batch.complete < log.turns() {
-                        return durable(format!("holds a batch of another history: {batch:?}"));
-                    }
+                    must(alike, "keeps a batch unsigned, or of another log");
                 }
-                Record::End(end) if end.turns <= common.min(sound) => {
-                    let at = end.turns as usize;
-                    let of_log = (checksums[at], log.hashes[at]);
-                    let start = log.start.as_ref();
-                    let signers = start.map_or(0, |start| signed::end_signers(start, end));
-                    let missing = self.is_core(peer) && signers < self.core().len();
-                    if (end.checksum, end.log_hash) != of_log || missing {
-                        return durable(format!("ends with {end:?} after {} turns", log.turns()));
-                    }
+                Record::End(end) => {
+                    let start = log.start.iter();
+                    let signers = start.flat_map(|start| signed::end_signers(start, end));
+                    let signers: Vec<usize> = signers.map(|place| self.at(place)).collect();
+                    let mut core = self.core.members.iter().filter(|_| self.is_core(peer));
+                    let signed = core.all(|member| signers.contains(member));
+                    must(signed, "ends without all of the core");
+                    must(is_world(end.turns, &end.checksum), "ends elsewhere");
+                    must(is_log(end.turns, end.log_hash.0), "ends another log");
                 }
                 _ => {}
             }
         }
-        Ok(())
     }
+}
 
-    /// A keyframe's world is the world, and goes on like it.
-    fn check_keyframe(
-        &self,
-        keyframe: &Keyframe,
-        canonical: &Log,
-        checksums: &[Checksum],
-    ) -> Checked {
-        let (turns, at) = (keyframe.turns, keyframe.turns as usize);
-        let failed = |seen: String| {
-            Err((
-                Invariant::Durable,
-                format!("keyframe of {turns} turns {seen}"),
-            ))
-        };
-        let Ok(mut world) = W::load(&keyframe.snapshot) else {
-            return failed("does not load".to_owned());
-        };
-        let played = (0..turns).filter_map(|turn| canonical.bundle(turn));
-        let ticks: u64 = played.map(|bundle| u64::from(bundle.ticks())).sum();
-        if world.checksum() != checksums[at] || keyframe.log_hash != canonical.hashes[at] {
-            return failed("holds another world or names another log".to_owned());
-        }
-        if keyframe.ticks != ticks {
-            return failed(format!("says {} ticks of {ticks}", keyframe.ticks));
-        }
-        for turn in turns..canonical.turns().min(turns + FROM_KEYFRAME) {
-            if let Some(bundle) = canonical.bundle(turn) {
-                execute(&mut world, bundle);
-            }
-            if world.checksum() != checksums[turn as usize + 1] {
-                return failed(format!("goes another way in turn {turn}"));
-            }
-        }
-        Ok(())
-    }
+/// Whether a keyframe holds the history's world, and re-runs like it.
+fn is_true<W: Playable>(keyframe: &Keyframe, canonical: &Log, worlds: &[Checksum]) -> bool {
+    let (at, turns) = (keyframe.turns as usize, &canonical.turns);
+    let Ok(mut world) = W::load(&keyframe.snapshot) else {
+        return false;
+    };
+    let ticks = turns[..at].iter().map(|bundle| u64::from(bundle.ticks()));
+    let plan = (keyframe.plan, keyframe.paused);
+    let next = turns.get(at).map_or(plan, |of| (of.plan, of.paused));
+    let names = keyframe.ticks == ticks.sum::<u64>() && keyframe.log_hash.0 == canonical.hashes[at];
+    let mut rerun = (at..worlds.len()).take(FROM_KEYFRAME);
+    let goes_on = rerun.all(|at| {
+        let alike = world.checksum() == worlds[at];
+        turns.get(at).iter().for_each(|of| execute(&mut world, of));
+        alike
+    });
+    next == plan && names && goes_on
 }

@@ -1,217 +1,136 @@
-//! S3: what the history holds is what players issued: every command once, in order, and without delay.
+//! S3: the history holds what players said, and nothing else. Every command and text is there once, in order, and
+//! without delay while its peer stays.
 
-use super::{Invariant, Judge, Log};
-use crate::simulator::Playable;
-use lockstep::log::{Bundle, Record, What};
-use sim::{Seat, SeatState};
-use std::collections::BTreeMap;
+use super::*;
 
-/// A command, when its player issued it.
-pub(super) struct Issued {
+/// A batch has room for this many bytes of commands: 700 less signature, checksums of a catch-up, slack and heads.
+const ROOMY: usize = 300;
+/// A world outside the core lies at most this far behind its session.
+const BEHIND: Duration = Duration::from_secs(5);
+
+/// A command, a text or a pause of a player.
+#[derive(Clone, Debug)]
+pub(super) struct Saying {
+    entry: LogEntry,
     peer: usize,
     run: u32,
-    /// The turn that its peer's session was to hand out next.
+    /// The turn that its session was to hand out next, and the first turn with room that must hold it.
     next: u32,
-    /// Its peer had been in the core for a while.
-    prompt: bool,
-    bytes: Vec<u8>,
+    due: u32,
+    /// The turn of the history that holds it.
+    turn: Option<u32>,
 }
 
-/// Bytes of a peer's commands in a turn up to which a batch certainly has room: 700 less signature, checksums of a
-/// catch-up, slack and heads.
-const ROOMY: usize = 300;
+/// Bytes of batches, by turn and peer.
+type Used = BTreeMap<(u32, usize), usize>;
 
-/// Commands of a seat in a log.
-pub(super) fn commands_of(log: &Log, seat: Seat) -> u32 {
-    let bundles = log.records.iter().filter_map(|record| match record {
-        Record::Bundle(bundle) => Some(bundle),
-        _ => None,
-    });
-    let entries = bundles.flat_map(|bundle| &bundle.entries);
-    let own = entries.filter(|entry| entry.seat == seat && matches!(entry.what, What::Command(_)));
-    own.count() as u32
-}
-
-/// The walk over a history.
-#[derive(Default)]
-struct Walk {
-    /// By seat: commands issued that are passed, and the turn of each that was executed.
-    passed: BTreeMap<Seat, usize>,
-    executed: BTreeMap<(Seat, usize), u32>,
-    /// By turn and peer: bytes of commands.
-    used: BTreeMap<(u32, usize), usize>,
-    texts: BTreeMap<usize, usize>,
-    asks: BTreeMap<usize, u32>,
-    paused: bool,
-}
-
-impl<W: Playable> Judge<W> {
-    /// A player issued a command, which the session has been given.
-    pub fn issued(&mut self, peer: usize, seat: Seat, bytes: Vec<u8>) {
-        let file = &self.peers[peer];
-        let since = self.core.as_ref().map(|core| core.due);
-        let issued = Issued {
+impl Judge {
+    /// A player says something to its session.
+    pub fn says(&mut self, peer: usize, entry: LogEntry) {
+        let (next, run) = (self.peers[peer].next, self.peers[peer].notes.run);
+        let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
+        let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
+        let behind = if in_core { 0 } else { behind as u32 };
+        let due = next + behind + self.scenario.delay() + 2;
+        let of = (entry.seat, kind(&entry.what).0);
+        let said = self.said.entry(of).or_default();
+        said.push(Saying {
+            entry,
             peer,
-            run: file.run,
-            next: file.next.0,
-            prompt: self.is_core(peer) && since.is_some_and(|due| self.now > due),
-            bytes,
-        };
-        self.issued.entry(seat).or_default().push(issued);
+            run,
+            next,
+            due,
+            turn: None,
+        });
     }
 
-    /// The history holds exactly what players issued.
-    pub(super) fn check_commands(&mut self, canonical: &Log) {
-        let mut walk = Walk::default();
-        let mut epochs = canonical.epochs.iter().peekable();
-        let mut roster: &[u8] = &[];
-        for turn in 0..canonical.turns() {
-            let Some(bundle) = canonical.bundle(turn) else {
-                return;
+    /// The history holds what players said.
+    pub(super) fn check_said(&mut self, log: &Log) {
+        let (mut used, mut paused) = (Used::new(), false);
+        for bundle in &log.turns {
+            let must = self.must(RUN, NoLoss, bundle);
+            let in_order = bundle.entries.is_sorted_by_key(|entry| entry.seat);
+            must(in_order, "a turn out of seat order");
+            must(bundle.paused == paused, "a pause, or none, unasked");
+            drop(must);
+            for entry in &bundle.entries {
+                paused = entry.what == What::Pause || paused && entry.what != What::Resume;
+                let founded = self.read(&mut used, log, bundle, entry);
+                let must = self.must(RUN, NoLoss, (bundle.turn, entry));
+                must(founded, "an entry for no reason, or not the next");
+            }
+        }
+        for saying in self.said.values().flatten() {
+            let must = self.must(saying.peer, NoLoss, saying);
+            let waits = self.waits(saying, &used, log);
+            must(!waits, "a turn that has room is without what was said");
+        }
+    }
+
+    /// Whether an entry has a reason, and is the next of its seat.
+    fn read(&mut self, used: &mut Used, log: &Log, bundle: &Bundle, entry: &LogEntry) -> bool {
+        let (turn, what) = (bundle.turn.0, &entry.what);
+        let mut roster = log.start.iter().flat_map(|start| &start.roster);
+        let Some(place) = roster.position(|peer| peer.seats.contains(&entry.seat)) else {
+            return false;
+        };
+        let peer = self.places[place];
+        let (notes, hostile) = (&self.peers[peer].notes, self.scenario.is_hostile(peer));
+        let is_in = log.roster(turn).contains(&peer);
+        let is_gone = !is_in || notes.leaves || hostile;
+        match what {
+            What::Seat(SeatState::Played) => return is_in && notes.run > 0,
+            What::Seat(state) => return is_gone && *state == self.scenario.absent.state(),
+            _ if turn < self.scenario.delay() => return false,
+            What::Load(_) => return hostile || notes.slow_until.is_some(),
+            What::Command(_) if bundle.paused => return false,
+            What::Pause | What::Resume => {}
+            _ => *used.entry((turn, peer)).or_default() += kind(what).1,
+        }
+        let of = (entry.seat, kind(what).0);
+        let said = self.said.entry(of).or_default();
+        let read = said.iter().rposition(|saying| saying.turn.is_some());
+        let rest = &mut said[read.map_or(0, |last| last + 1)..];
+        let Some(found) = rest.iter().position(|saying| saying.entry == *entry) else {
+            return hostile;
+        };
+        rest[found].turn = Some(turn);
+        // The words of a dead run may be lost with it, and a late pause has no effect.
+        let mut passed = rest[..found].iter();
+        let next = passed.all(|saying| saying.run < rest[found].run);
+        next || hostile || matches!(what, What::Pause | What::Resume)
+    }
+
+    /// Whether a turn with room lacks something that was said, while its peer stays and logs turns itself.
+    fn waits(&self, saying: &Saying, used: &Used, log: &Log) -> bool {
+        let (what, file) = (&saying.entry.what, &self.peers[saying.peer]);
+        let has_room = |turn: u32| {
+            let (from, paused) = match what {
+                What::Command(_) => (turn - self.scenario.delay(), false),
+                What::Pause | What::Resume => (saying.next, *what == What::Resume),
+                _ => (turn + 1, false),
             };
-            while let Some(epoch) = epochs.next_if(|epoch| epoch.begins <= turn) {
-                roster = &epoch.roster;
-            }
-            if let Err(seen) = self.check_bundle(&mut walk, bundle, roster) {
-                let seen = format!("turn {turn}: {seen}");
-                return self.fail_of(None, Invariant::NoLoss, seen);
-            }
-        }
-        self.check_promptness(&walk, canonical);
-    }
-
-    fn check_bundle(&self, walk: &mut Walk, bundle: &Bundle, roster: &[u8]) -> Result<(), String> {
-        let delay = u32::from(self.scenario.plan.delay_turns);
-        let said = bundle
-            .entries
-            .iter()
-            .any(|entry| !matches!(entry.what, What::Seat(_)));
-        if bundle.turn.0 < delay && said {
-            return Err("it is not empty".to_owned());
-        }
-        if !bundle.entries.is_sorted_by_key(|entry| entry.seat) {
-            return Err("it is out of seat order".to_owned());
-        }
-        if bundle.paused != walk.paused {
-            return Err(format!("paused is {}", bundle.paused));
-        }
-        for entry in &bundle.entries {
-            let Some(owner) = self.owner(entry.seat) else {
-                return Err(format!("{:?} has no owner", entry.seat));
-            };
-            let (file, hostile) = (&self.peers[owner], self.is_hostile(owner));
-            let is_in = self
-                .index_of(owner)
-                .is_some_and(|place| roster.contains(&place));
-            match &entry.what {
-                What::Command(_) if bundle.paused => {
-                    return Err("a paused turn has commands".to_owned());
-                }
-                What::Command(bytes) => {
-                    *walk.used.entry((bundle.turn.0, owner)).or_default() += bytes.len() + 3;
-                    self.pass_command(walk, bundle.turn.0, entry.seat, bytes, hostile)?;
-                }
-                What::Seat(state) => {
-                    let founded = match state {
-                        SeatState::Played => is_in && file.run > 0,
-                        SeatState::Idle | SeatState::Ai => {
-                            *state == self.scenario.absent.state()
-                                && (!is_in || file.left || hostile)
-                        }
-                        SeatState::Resigned => false,
-                    };
-                    if !founded {
-                        return Err(format!("{state:?} for {:?}", entry.seat));
-                    }
-                }
-                What::Pause | What::Resume => {
-                    walk.paused = entry.what == What::Pause;
-                    let asks = walk.asks.entry(owner).or_default();
-                    *asks += 1;
-                    if *asks > file.pause_asks && !hostile {
-                        return Err("no player asked to pause".to_owned());
-                    }
-                }
-                What::Chat(text) => {
-                    let next = walk.texts.entry(owner).or_default();
-                    let texts = file.texts.iter().skip(*next);
-                    let skipped = texts.take_while(|other| *other != text).count();
-                    *next += skipped + 1;
-                    if *next > file.texts.len() && !hostile {
-                        return Err(format!("no player wrote {text:?}, or it was there before"));
-                    }
-                }
-                What::Load(_) if hostile || file.slow_until.is_some() => {}
-                What::Load(load) => return Err(format!("load {load} for {:?}", entry.seat)),
-            }
-        }
-        Ok(())
-    }
-
-    /// A command is the next that its player issued. What a run that died had issued may be lost with it.
-    fn pass_command(
-        &self,
-        walk: &mut Walk,
-        turn: u32,
-        seat: Seat,
-        bytes: &[u8],
-        hostile: bool,
-    ) -> Result<(), String> {
-        if hostile {
-            return Ok(());
-        }
-        let next = walk.passed.entry(seat).or_default();
-        let issued = self.issued.get(&seat).map_or(&[][..], Vec::as_slice);
-        let rest = issued.get(*next..).unwrap_or_default();
-        let Some(at) = rest.iter().position(|issued| issued.bytes == bytes) else {
-            return Err(format!(
-                "{seat:?} never issued that command, or it was there before"
-            ));
+            let mut turns = log.turns[from as usize..=turn as usize].iter();
+            let used = used.get(&(turn, saying.peer));
+            let fits = used.is_none_or(|used| used + kind(what).1 <= ROOMY);
+            fits && turns.all(|bundle| bundle.paused == paused)
         };
-        if rest[..at].iter().any(|skipped| skipped.run >= rest[at].run) {
-            return Err(format!("command {next} of {seat:?} was passed over"));
-        }
-        walk.executed.insert((seat, *next + at), turn);
-        *next += at + 1;
-        Ok(())
+        let is_in = log.roster(saying.next).contains(&saying.peer);
+        let epochs = log.epochs.iter();
+        let mut later = epochs.filter(|(begins, _)| *begins > saying.next);
+        let gone = later.find(|(_, roster)| !roster.contains(&saying.peer));
+        let until = gone.map_or(file.log.len(), |(begins, _)| file.log.len().min(*begins));
+        let mut turns = saying.due..saying.turn.unwrap_or(until);
+        let stays = is_in && saying.run == file.notes.run && !file.notes.leaves;
+        stays && !self.scenario.is_hostile(saying.peer) && turns.any(has_room)
     }
+}
 
-    /// No command of a core peer waits beside a batch that has room for it.
-    fn check_promptness(&mut self, walk: &Walk, canonical: &Log) {
-        let delay = u32::from(self.scenario.plan.delay_turns);
-        // What is issued in a pause is sealed behind it.
-        let is_paused = |turn: u32| {
-            let mut before = turn.saturating_sub(delay)..=turn;
-            before.any(|turn| canonical.bundle(turn).is_none_or(|bundle| bundle.paused))
-        };
-        let mut found = None;
-        for (seat, issued) in &self.issued {
-            for (number, issued) in issued
-                .iter()
-                .enumerate()
-                .filter(|(_, issued)| issued.prompt)
-            {
-                let executed = walk.executed.get(&(*seat, number)).copied();
-                let until = executed.unwrap_or(canonical.turns());
-                let room = (issued.next + delay + 2..until).find(|turn| {
-                    let used = walk.used.get(&(*turn, issued.peer)).copied().unwrap_or(0);
-                    !is_paused(*turn) && (used == 0 || used + issued.bytes.len() <= ROOMY)
-                });
-                if let Some(turn) = room {
-                    found = found.or(Some((issued.peer, *seat, number, turn)));
-                }
-            }
-        }
-        if let Some((peer, seat, number, turn)) = found {
-            let seen =
-                format!("command {number} of {seat:?} is not in turn {turn}, which has room");
-            self.fail(peer, Invariant::NoLoss, seen);
-        }
-    }
-
-    fn owner(&self, seat: Seat) -> Option<usize> {
-        let log = self.peers.iter().find_map(|file| file.log.start.as_ref());
-        let place = log?.peer_with(seat)?.peer;
-        self.peers.iter().position(|file| file.id == place)
+/// The kind of an entry, and its bytes in a batch. Each kind keeps its order. A peer has one text per turn.
+fn kind(what: &What) -> (u8, usize) {
+    match what {
+        What::Command(bytes) => (0, bytes.len() + 3),
+        What::Chat(_) => (1, ROOMY / 2 + 1),
+        _ => (2, ROOMY / 2 + 1),
     }
 }

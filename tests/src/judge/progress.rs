@@ -1,236 +1,148 @@
-//! L1: from healing on the core's turns run at the plan's rate, but for as long as peers outside may hold them up, and all
-//! of the core end as agreed. The bounds are those of `docs/bounds.md`.
+//! L1: after healing the core's turns run at the plan's rate, except for delays that peers outside may cause. All core
+//! peers end as agreed. The bounds are those of `docs/bounds.md`.
 
-use super::{Invariant, Judge, core::Tenure};
-use crate::simulator::{Hostile, Playable, SUSPICION};
-use lockstep::log::OnDesync;
-use lockstep::{EndReason, Ended};
-use std::time::Duration;
+use super::*;
 
-/// What a player's vote adds to the suspicion time.
+/// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
-/// A peer may block turns for so long although it is heard, and is given back a tenth of the time that passes.
+const ONE_STALL: Duration = Duration::from_secs(2);
+/// A peer that is heard may block turns for this long. It is given back a tenth of the time that passes.
 const STALL_BUDGET: Duration = Duration::from_secs(10);
 const REFILL: u32 = 10;
-/// Two histories, or a log that differs, are settled within this time.
+/// The longest dispute about two histories, or about a log that differs.
 const DISPUTE: Duration = Duration::from_secs(15);
-/// A roster change that the core begins takes four one-way delays, and pulses.
-const ONE_WAYS: u32 = 4;
+/// The pulses of a roster change, which takes four one-way delays beside them. A batch has one to arrive.
 const PULSES: Duration = Duration::from_millis(75);
-/// A joiner that dies for the first time is admitted within this time.
+/// The longest time until the first joiner of a peer is admitted.
 const REJOINS: Duration = Duration::from_secs(6);
-/// Turns become longer by this part at most, for clocks to agree.
+/// The largest part of a turn by which it becomes longer, for clocks to agree.
 const SLEW: u32 = 20;
+/// The longest delay of a turn that is due.
+const JITTER: Duration = Duration::from_millis(60);
 
-impl<W: Playable> Judge<W> {
-    /// How an honest peer may end.
+/// A cause of delays: its begin and end, and the delay that it may cause in a window that overlaps them.
+type Cause = (Duration, Duration, Duration);
+
+impl Judge {
+    /// Checks the end of an honest peer.
     pub(super) fn check_end(&mut self, peer: usize, ended: &Ended) {
-        let file = &self.peers[peer];
-        let limit = self.scenario.turn_limit;
-        let executed = (file.executed, file.checksum);
-        let differs = self.differs();
-        let seen = match &ended.reason {
-            EndReason::TurnLimit if ended.turns != limit => format!("after {} turns", ended.turns),
-            EndReason::TurnLimit
-                if usize::from(ended.agreed) < self.core().len() && self.is_core(peer) =>
-            {
-                format!("and only {} of {} signed that", ended.agreed, ended.of)
-            }
-            EndReason::Left if !file.left => "though it was not told to leave".to_owned(),
-            EndReason::Desync if !differs => "though all worlds and logs are the same".to_owned(),
-            EndReason::World | EndReason::Internal | EndReason::Decided => {
-                "for no reason".to_owned()
-            }
-            reason if self.is_core(peer) => match reason {
-                EndReason::TurnLimit => return self.check_world_at_end(peer, ended, executed),
-                EndReason::Desync if self.scenario.on_desync == OnDesync::Pause => return,
-                _ => "a peer of the core".to_owned(),
-            },
-            _ => return self.check_world_at_end(peer, ended, executed),
+        self.peers[peer].ended = Some(ended.clone());
+        let (file, outside) = (&self.peers[peer], !self.is_core(peer));
+        let signed = outside || usize::from(ended.agreed) >= self.core.members.len();
+        let stops = outside || self.scenario.on_desync == OnDesync::Pause;
+        let by_limit = ended.reason == EndReason::TurnLimit;
+        let founded = match ended.reason {
+            EndReason::TurnLimit => signed && ended.turns == self.scenario.turn_limit,
+            EndReason::Desync => stops && self.scenario.differs(),
+            EndReason::World | EndReason::Internal | EndReason::Decided => false,
+            EndReason::Left => outside && file.notes.leaves,
+            _ => outside,
         };
-        let seen = format!("ends as {:?}, {seen}", ended.reason);
-        self.fail(peer, Invariant::Progress, seen);
+        self.must(peer, Progress, ended)(founded, "ends for no reason");
+        let must = self.must(peer, Durable, ended);
+        let logged = matches!(file.log.records.last(), Some(Record::End(_)));
+        must(logged == by_limit, "logs another end");
+        let (turns, world) = file.executed;
+        let alike = world.is_none() || (turns, world) == (ended.turns, ended.checksum);
+        must(alike, "ends with another world than its own");
     }
 
-    fn check_world_at_end(
-        &mut self,
-        peer: usize,
-        ended: &Ended,
-        executed: (u32, Option<sim::Checksum>),
-    ) {
-        if executed.1.is_some() && (ended.turns, ended.checksum) != executed {
-            let seen = format!("ends with {ended:?}, and its world has executed {executed:?}");
-            self.fail(peer, Invariant::Durable, seen);
-        }
-    }
-
-    /// When a run must be over, as far as is known: what is left of the match, and all that peers outside may cost.
-    pub fn ends_by(&self) -> Option<Duration> {
-        let core = self.core.as_ref()?;
-        let slowest = if self.may_be_slow() { 4 } else { 1 };
-        let left = self.scenario.plan.turn() * self.scenario.turn_limit * slowest;
-        let costs = core.tenures.iter().map(|tenure| self.cost(tenure));
-        let outside = self.peers.len() - core.members.len();
-        Some(core.due + left * (REFILL + outside as u32) / REFILL + costs.sum::<Duration>() * 2)
-    }
-
-    /// What a peer outside may cost the core in one stay in the roster, the refill of its budget aside.
-    fn cost(&self, tenure: &Tenure) -> Duration {
-        let plan = &self.scenario.peers[tenure.peer];
-        let two_faced = matches!(
-            plan.hostile,
-            Some(
-                Hostile::Equivocator { .. }
-                    | Hostile::Forger
-                    | Hostile::LiesOfLog(_)
-                    | Hostile::LiesOfWorld(_)
-            )
-        );
-        let mut cost = SUSPICION + super::core::RECOVERY;
-        if tenure.was_alive {
-            cost += STALL_BUDGET;
-        }
-        if two_faced || plan.flaw.is_some() {
-            cost += DISPUTE;
-        }
-        cost
-    }
-
-    /// What may hold the core up in a time.
-    fn may_cost(&self, from: Duration, to: Duration) -> Duration {
-        let Some(core) = &self.core else {
-            return Duration::ZERO;
-        };
+    /// The causes of the core's delays, except for the refill of stall budgets.
+    fn causes(&self) -> Vec<Cause> {
         let plan = self.scenario.plan;
-        let delay = plan.turn() * u32::from(plan.delay_turns);
-        let one_way = (delay - plan.turn()) / 4;
-        // Turns stand still for a change before they come to its cut, behind which it is logged.
-        let behind = from..=to + delay * 2;
-        let changes = core.changes.iter().filter(|at| behind.contains(at));
-        let changes = (changes.count() as u32).div_ceil(core.members.len().max(1) as u32);
-        let changes = (one_way * ONE_WAYS + PULSES) * changes;
-        let tenures = core
-            .tenures
-            .iter()
-            .filter(|tenure| tenure.from <= to && tenure.to.is_none_or(|gone| gone >= from));
-        let window = to.saturating_sub(from);
-        let tenures = tenures.map(|tenure| match tenure.was_alive {
-            true => self.cost(tenure) + window / REFILL,
-            false => self.cost(tenure),
+        let delay = plan.turn() * self.scenario.delay();
+        let change = delay - plan.turn() + PULSES;
+        let tenures = self.core.tenures.iter().map(|(peer, from, to, was_alive)| {
+            let differs = u32::from(self.scenario.may_differ(*peer));
+            let budgets = STALL_BUDGET * u32::from(*was_alive) + DISPUTE * differs;
+            (*from, *to, SUSPICION + RECOVERY + budgets)
         });
-        let extended = self.extended.iter();
-        let extended = extended.filter(|at| **at <= to && **at + EXTENSION >= from);
-        let extended = EXTENSION * extended.count() as u32;
-        tenures.sum::<Duration>() + changes + extended
+        // Turns stall for a change before its cut, and the log has it after the cut.
+        let changes = self.core.changes.values();
+        let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change));
+        // All votes of one stall are one extension.
+        let votes = self.peers.iter().filter_map(|file| file.notes.voted_at);
+        let mut votes: Vec<Duration> = votes.collect();
+        votes.sort();
+        votes.dedup_by(|next, last| *next < *last + ONE_STALL);
+        let extensions = votes.into_iter().map(|at| (at, at + EXTENSION, EXTENSION));
+        tenures.chain(changes).chain(extensions).collect()
     }
 
-    /// The core advances, admits calm joiners, and ends.
-    pub(super) fn check_progress(&mut self) {
-        let Some(core) = self.core.as_ref().filter(|core| !core.members.is_empty()) else {
-            return;
-        };
-        let (due, members, joiners) = (core.due, core.members.clone(), core.joiners.clone());
-        for peer in members {
-            let found = self.stalled_too_long(peer, due);
-            if let Some(seen) = found {
-                return self.fail(peer, Invariant::Progress, seen);
-            }
-            if self.peers[peer].ended.is_none() {
-                return self.fail(peer, Invariant::Progress, "never ended".to_owned());
-            }
+    /// The time that all causes may cost in a window.
+    fn losses(&self, causes: &[Cause], from: Duration, to: Duration) -> Duration {
+        let overlaps = |begins: &Duration, ends: &Duration| *begins <= to && from <= *ends;
+        let tenures = self.core.tenures.iter();
+        let alive = tenures.filter(|(_, from, to, alive)| *alive && overlaps(from, to));
+        let given_back = (to - from) * alive.count() as u32 / REFILL;
+        let causes = causes.iter().filter(|(from, to, _)| overlaps(from, to));
+        given_back + causes.map(|(.., cost)| *cost).sum::<Duration>()
+    }
+
+    /// The match begins; the core advances, admits calm joiners, and ends.
+    pub(super) fn check_progress(&self) {
+        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
+        let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
+        let refused = |of: &Ended| matches!(of.reason, EndReason::Refused(_));
+        let begun = |of: &PeerFile| of.ended.iter().any(refused) || of.logs().next().is_some();
+        let begun = self.peers.iter().any(begun) || self.scenario.hostile().any(early);
+        self.must(RUN, Progress, "the match")(begun, "never began");
+        for peer in self.core.members.iter().copied() {
+            self.check_pace(peer);
+            let ended = self.peers[peer].ended.is_some();
+            self.must(peer, Progress, "a core peer")(ended, "never ended");
         }
-        for peer in joiners {
-            let file = &self.peers[peer];
-            let by = due.max(file.began_at) + REJOINS;
-            let by = by + self.may_cost(due, by);
-            let last = self.last_admission();
-            if !file.is_in && file.run == 1 && last.is_some_and(|last| by < last) {
-                let seen = format!("began anew at {:.1?} and was not admitted", file.began_at);
-                return self.fail(peer, Invariant::Progress, seen);
-            }
+        let core = self.core.members.first();
+        core.iter().for_each(|core| self.check_admissions(**core));
+    }
+
+    /// The core admits calm joiners that reach all of it in time. After it has sealed its last batches, none attests a
+    /// decision.
+    fn check_admissions(&self, core: usize) {
+        let (due, unsealed) = (self.core.due.unwrap_or_default(), 2 * self.scenario.delay());
+        let mut handed = self.peers[core].handed.iter();
+        let last = handed.find(|(turn, _)| turn + unsealed == self.scenario.turn_limit);
+        for peer in (0..self.peers.len()).filter(|peer| self.scenario.is_calm(*peer)) {
+            let notes = &self.peers[peer].notes;
+            let by = due.max(notes.began_at) + REJOINS;
+            let by = by + self.losses(&self.causes(), due, by);
+            let waits = notes.is_out && notes.run == 1 && !notes.crashed;
+            let mut core = self.core.members.iter();
+            let linked = core.all(|member| !self.scenario.are_apart(peer, *member));
+            let late = waits && linked && last.is_some_and(|(_, last)| by < *last);
+            self.must(peer, Progress, (notes.began_at, by))(!late, "is not admitted");
         }
     }
 
-    /// When the core sealed its last batches: none attests a decision after them.
-    fn last_admission(&self) -> Option<Duration> {
-        let last = self
-            .scenario
-            .turn_limit
-            .saturating_sub(2 * u32::from(self.scenario.plan.delay_turns));
-        let handed = self.core().iter().filter_map(|peer| {
-            let mut handed = self.peers[*peer].handed.iter();
-            handed.find(|(turn, _)| *turn == last).map(|(_, at)| *at)
-        });
-        handed.min()
-    }
-
-    /// The first time in which a core peer's turns fell behind the plan by more than peers outside may cost.
-    fn stalled_too_long(&self, peer: usize, due: Duration) -> Option<String> {
-        let file = &self.peers[peer];
-        let ended = self.scenario.turn_limit;
-        let last = file.handed.last().map_or(0, |(turn, _)| *turn);
-        let over = match last + 1 >= ended || file.desync && file.ended.is_some() {
-            true => None,
-            false => Some((last + 1, self.now)),
-        };
-        // Turns that were handed out again after a retraction count once.
-        let mut times: Vec<(u32, Duration)> = Vec::new();
-        for (turn, at) in file.handed.iter().copied().chain(over) {
-            if times.last().is_none_or(|(before, _)| *before < turn) {
-                times.push((turn, at.max(due)));
+    /// A core peer's turns are no later than planned, in any window, by more than all causes allow.
+    fn check_pace(&self, peer: usize) {
+        let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
+        let (turns, first) = (&file.log.turns, self.scenario.plan);
+        let length = |turn: u32| turns.get(turn as usize).map_or(first, |of| of.plan).turn();
+        let stopped = file.told_of_desync && file.ended.is_some();
+        let next = file.next.min(self.scenario.turn_limit - 1);
+        let now = (!stopped).then_some((next, self.now));
+        let mut causes = self.causes();
+        // The delay left in the tightest window that ends here.
+        let (mut turn, mut from, mut left) = (0, due, Duration::MAX);
+        for (next, to) in file.handed.iter().copied().chain(now) {
+            // A clock must catch up to seal the batches of turns that have become shorter.
+            let catches_up = to + length(turn) * 2 * self.scenario.delay();
+            let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
+            causes.push((to, catches_up, shorter));
+            // Turns handed out again after a retraction count once.
+            if next <= turn || to <= due {
+                turn = turn.max(next);
+                continue;
             }
+            let open = self.losses(&causes, from, from);
+            let planned: Duration = (turn..next).map(length).sum();
+            let more = planned + (to - from) / SLEW + self.losses(&causes, from, to) - open;
+            // The tightest window goes on, or another one begins here.
+            left = left.min(open + JITTER + length(turn)) + more;
+            let must = self.must(peer, Progress, (turn, from, to, left));
+            must(left >= to - from, "is later than peers outside may make it");
+            (turn, from, left) = (next, to, left.saturating_sub(to - from));
         }
-        let length = |turn: u32| {
-            file.log
-                .bundle(turn)
-                .map_or(self.scenario.plan.turn(), |bundle| bundle.plan.turn())
-        };
-        // Each stall begins with a turn and ends with the next one.
-        let mut stalls = Vec::new();
-        let mut played = Duration::ZERO;
-        for pair in times.windows(2) {
-            let [(turn, from), (next, to)] = [pair[0], pair[1]];
-            let lasts: Duration = (turn..next).map(length).sum();
-            if to > due && to - from > lasts + lasts / SLEW + JITTER {
-                stalls.push((from, to, played, played + lasts, turn));
-            }
-            if to > due {
-                played += lasts;
-            }
-        }
-        // Where turns become shorter, the batches of those after it are sealed by a clock that must catch up.
-        let before_it = 2 * u32::from(self.scenario.plan.delay_turns);
-        for (at, (from, _, before, _, turn)) in stalls.iter().enumerate() {
-            for (_, to, _, after, _) in &stalls[at..] {
-                let stalled = (*to - *from).saturating_sub(*after - *before);
-                let shorter = (turn.saturating_sub(before_it)..*turn + 1)
-                    .map(|turn| length(turn).saturating_sub(length(turn + 1)));
-                let allowed = self.may_cost(*from, *to)
-                    + (*to - *from) / SLEW
-                    + JITTER
-                    + length(*turn)
-                    + shorter.sum::<Duration>() * u32::from(self.scenario.plan.delay_turns);
-                if stalled > allowed {
-                    return Some(format!(
-                        "turn {turn} and those after it stall for {stalled:.2?} from {from:.2?} to {to:.2?}, {allowed:.2?} allowed"
-                    ));
-                }
-            }
-        }
-        None
-    }
-
-    fn may_be_slow(&self) -> bool {
-        self.peers.iter().any(|file| file.slow_until.is_some())
-    }
-
-    /// Whether a peer's world or log differs, or it says so.
-    pub(super) fn differs(&self) -> bool {
-        let lies = |hostile| !matches!(hostile, Hostile::Mute { .. } | Hostile::Withholder(_));
-        let flawed = self.scenario.peers.iter().any(|plan| plan.flaw.is_some());
-        flawed || self.scenario.hostile().any(|(_, hostile)| lies(hostile))
     }
 }
-
-/// A turn may be handed out so much later than it was due.
-const JITTER: Duration = Duration::from_millis(60);

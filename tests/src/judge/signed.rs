@@ -1,216 +1,181 @@
 //! Log hashes and signatures, computed anew from the documented formats.
 
+use super::*;
 use ed25519_dalek::{Signature, VerifyingKey};
-use lockstep::log::{Bundle, End, Equivocation, RosterChange, SignedBatch, Start, What};
+use lockstep::log::{End, Equivocation, Reopening, SignedBatch};
 use lockstep::session::Batch;
-use lockstep::{Incarnation, LogHash, PROTOCOL, PeerId, Plan};
+use lockstep::{Incarnation, PROTOCOL, Plan};
 
-/// What a hash of the log is made of: parts of fixed width, or with their length before them.
-struct Parts(blake3::Hasher);
+/// A hash of the log.
+pub type Hash = [u8; 16];
+
+/// The parts of a hash: numbers of four bytes, and bytes with their length before them.
+#[derive(Default)]
+struct Parts(Vec<u8>);
 
 impl Parts {
-    fn of(context: &str) -> Self {
-        Parts(blake3::Hasher::new_derive_key(context))
-    }
-
-    fn number(&mut self, number: impl Into<u32>) -> &mut Self {
-        self.0.update(&number.into().to_le_bytes());
+    fn numbers<const N: usize>(&mut self, numbers: [u32; N]) -> &mut Self {
+        self.0.extend(numbers.map(u32::to_le_bytes).as_flattened());
         self
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.number(bytes.len() as u32).0.update(bytes);
+        self.numbers([bytes.len() as u32]).0.extend(bytes);
         self
     }
 
     fn plan(&mut self, plan: &Plan) -> &mut Self {
         let [low, high] = plan.tick_ms.to_le_bytes();
-        self.0.update(&[plan.ticks, plan.delay_turns, low, high]);
+        self.0.extend([plan.ticks, plan.delay_turns, low, high]);
         self
     }
 
-    fn hash(&self) -> LogHash {
-        let mut hash = LogHash([0; 16]);
-        self.0.finalize_xof().fill(&mut hash.0);
+    fn reopening(&mut self, of: &Reopening) {
+        self.bytes(&of.log_hash.0).numbers([of.runs.len() as u32]);
+        for run in &of.runs {
+            self.numbers([run.peer.into()]).bytes(&run.incarnation.0);
+            self.numbers([run.held.into()]);
+        }
+    }
+
+    fn hash<const N: usize>(&self, context: &str) -> [u8; N] {
+        let mut hash = [0; N];
+        let mut hasher = blake3::Hasher::new_derive_key(context);
+        hasher.update(&self.0).finalize_xof().fill(&mut hash);
         hash
     }
 }
 
 /// The log's hash before its first turn.
-pub fn after_start(start: &Start) -> LogHash {
-    let mut parts = Parts::of("lockstep start 1");
-    parts.number(start.protocol).bytes(&start.match_id.0);
-    parts.bytes(&start.rules.0).bytes(&start.setup);
-    parts.bytes(&start.seed.0).plan(&start.terms.plan);
-    parts.number(start.terms.turn_limit.map_or(0, |turns| turns + 1));
-    parts
-        .number(start.terms.pauses.pauses)
-        .number(start.terms.pauses.seconds);
-    parts
-        .number(start.terms.on_slow as u8)
-        .number(start.terms.on_desync as u8);
-    parts
-        .number(start.terms.absent as u8)
-        .number(start.roster.len() as u32);
-    for peer in &start.roster {
-        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
-        parts.bytes(&peer.peer.0).bytes(&peer.incarnation.0);
-        parts
-            .bytes(peer.name.as_bytes())
-            .bytes(&seats)
-            .bytes(&peer.share);
+pub fn after_start(start: &Start) -> Hash {
+    let (pauses, mut parts) = (start.terms.pauses, Parts::default());
+    let limit = start.terms.turn_limit.map_or(0, |turns| turns + 1);
+    parts.numbers([start.protocol.into()]);
+    parts.bytes(&start.match_id.0).bytes(&start.rules.0);
+    parts.bytes(&start.setup).bytes(&start.seed.0);
+    parts.plan(&start.terms.plan).numbers([limit]);
+    parts.numbers([pauses.pauses.into(), pauses.seconds.into()]);
+    parts.numbers([start.terms.on_slow as u32, start.terms.on_desync as u32]);
+    parts.numbers([start.terms.absent as u32, start.roster.len() as u32]);
+    for of in &start.roster {
+        let seats: Vec<u8> = of.seats.iter().map(|seat| seat.0).collect();
+        parts.bytes(&of.peer.0).bytes(&of.incarnation.0);
+        parts.bytes(of.name.as_bytes()).bytes(&seats);
+        parts.bytes(&of.share);
     }
-    parts.hash()
+    parts.hash("lockstep start 1")
 }
 
 /// The log's hash after one turn more.
-pub fn after_turn(before: LogHash, bundle: &Bundle) -> LogHash {
-    let mut parts = Parts::of("lockstep turn 1");
-    parts
-        .bytes(&before.0)
-        .number(bundle.turn.0)
-        .plan(&bundle.plan);
-    parts
-        .number(bundle.paused)
-        .number(bundle.entries.len() as u32);
-    for entry in &bundle.entries {
-        parts.number(entry.seat.0);
-        match &entry.what {
-            What::Command(bytes) => parts.number(0_u8).bytes(bytes),
-            What::Seat(state) => parts.number(1_u8).number(*state as u8),
-            What::Pause => parts.number(2_u8),
-            What::Resume => parts.number(3_u8),
-            What::Chat(text) => parts.number(4_u8).bytes(text.as_bytes()),
-            What::Load(load) => parts.number(5_u8).number(*load),
+pub fn after_turn(before: &Hash, bundle: &Bundle) -> Hash {
+    let mut parts = Parts::default();
+    parts.bytes(before).numbers([bundle.turn.0]);
+    parts.plan(&bundle.plan).numbers([bundle.paused.into()]);
+    parts.numbers([bundle.entries.len() as u32]);
+    for LogEntry { seat, what } in &bundle.entries {
+        let parts = parts.numbers([seat.0.into()]);
+        match what {
+            What::Command(bytes) => parts.numbers([0]).bytes(bytes),
+            What::Seat(state) => parts.numbers([1, *state as u32]),
+            What::Pause => parts.numbers([2]),
+            What::Resume => parts.numbers([3]),
+            What::Chat(text) => parts.numbers([4]).bytes(text.as_bytes()),
+            What::Load(load) => parts.numbers([5, (*load).into()]),
         };
     }
-    parts.hash()
+    parts.hash("lockstep turn 1")
 }
 
-/// What takes the place of the log's hash before the first turn of a new epoch.
-pub fn after_change(before: LogHash, change: &RosterChange) -> LogHash {
-    let (value, mut parts) = (&change.value, Parts::of("lockstep roster 1"));
-    parts.bytes(&before.0).number(change.epoch);
-    parts.number(value.roster.0).number(value.cut);
-    parts.number(value.odd.0).number(value.left.0);
-    if let Some(joins) = value.joins {
-        parts.number(joins.peer).bytes(&joins.incarnation.0);
+/// The log's hash before the first turn of a new epoch.
+pub fn after_change(before: &Hash, change: &RosterChange) -> Hash {
+    let (value, mut parts) = (&change.value, Parts::default());
+    parts.bytes(before).numbers([change.epoch]);
+    parts.numbers([value.roster.0.into(), value.cut]);
+    parts.numbers([value.odd.0.into(), value.left.0.into()]);
+    if let Some(of) = value.joins {
+        parts.numbers([of.peer.into()]).bytes(&of.incarnation.0);
     }
-    if let Some(at_cut) = &value.log_hash {
-        parts.number(value.cheats.0).bytes(&at_cut.0);
+    if let Some(hash) = value.log_hash {
+        parts.numbers([value.cheats.0.into()]).bytes(&hash.0);
     }
-    reopening_parts(&mut parts, change);
-    parts.hash()
+    change.reopening.iter().for_each(|of| parts.reopening(of));
+    parts.hash("lockstep roster 1")
 }
 
-fn reopening_parts(parts: &mut Parts, change: &RosterChange) {
-    let Some(reopening) = &change.reopening else {
-        return;
-    };
-    parts
-        .bytes(&reopening.log_hash.0)
-        .number(reopening.runs.len() as u32);
-    for run in &reopening.runs {
-        parts
-            .number(run.peer)
-            .bytes(&run.incarnation.0)
-            .number(run.held);
-    }
+/// The places that have signed the start.
+pub fn start_signers(start: &Start) -> BTreeSet<u8> {
+    let by: Vec<_> = (0..).zip(start.signatures.clone()).collect();
+    let hash = after_start(start);
+    signers(start, &by, |_| head("lockstep start", &[&hash]))
 }
 
-/// Whether `signature` is this peer's, by the key or by the keyed hash that stands in for it.
-fn is_by(peer: PeerId, bytes: &[u8], signature: &[u8; 64]) -> bool {
-    let (keyed, rest) = signature.split_at(32);
-    let by_key = || {
-        let key = VerifyingKey::from_bytes(&peer.0);
-        key.is_ok_and(|key| {
-            key.verify_strict(bytes, &Signature::from_bytes(signature))
-                .is_ok()
-        })
-    };
-    keyed == blake3::keyed_hash(&peer.0, bytes).as_bytes() && rest == [0; 32] || by_key()
-}
-
-fn head(what: &str, match_id: &[u8], incarnation: &[u8]) -> Vec<u8> {
-    [
-        what.as_bytes(),
-        &PROTOCOL.to_le_bytes(),
-        match_id,
-        incarnation,
-    ]
-    .concat()
-}
-
-/// Whether all peers of the roster have signed the start.
-pub fn start_is_signed(start: &Start) -> bool {
-    let bytes = head("lockstep start", &after_start(start).0, &[]);
-    let peers = start.roster.iter().zip(&start.signatures);
-    start.roster.len() == start.signatures.len()
-        && peers
-            .clone()
-            .all(|(peer, signature)| is_by(peer.peer, &bytes, signature))
-}
-
-/// The peers, by index, whose signatures under a roster change hold. `runs` are the incarnations in force.
-pub fn accepted_by(start: &Start, runs: &[Incarnation], change: &RosterChange) -> Vec<u8> {
-    let bytes = |peer: u8| match &change.reopening {
-        Some(_) => {
-            let mut parts = Parts::of("lockstep reopening 1");
-            parts.bytes(&start.match_id.0);
-            parts.number(change.epoch).number(change.value.cut);
-            reopening_parts(&mut parts, change);
-            head("lockstep reopen", parts.0.finalize().as_bytes(), &[])
+/// The places whose signatures under a roster change hold, as the newest runs before it.
+pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<u8> {
+    let (mut parts, match_id) = (Parts::default(), &start.match_id.0);
+    parts.bytes(match_id);
+    parts.numbers([change.epoch, change.value.cut]);
+    change.reopening.iter().for_each(|of| parts.reopening(of));
+    let reopening: [u8; 32] = parts.hash("lockstep reopening 1");
+    // The vote's variant is the fourth.
+    let vote = (change.epoch, 3_u8, change.ballot, change.value);
+    let vote = postcard::to_allocvec(&vote).expect("a vote in memory encodes");
+    signers(start, &change.accepts, |place| {
+        let joins = change.value.joins.map(|of| of.incarnation);
+        let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == place);
+        let run = runs.find(|(_, run)| Some(*run) != joins);
+        let run = run.map_or(&[][..], |(_, run)| &run.0);
+        match change.reopening {
+            Some(_) => head("lockstep reopen", &[&reopening]),
+            None => head("lockstep roster", &[match_id, run, &vote]),
         }
-        None => {
-            // The vote's variant is the fourth.
-            let vote = (change.epoch, 3_u8, change.ballot, change.value);
-            let vote = postcard::to_allocvec(&vote).expect("a vote in memory encodes");
-            let run = runs[usize::from(peer)];
-            [head("lockstep roster", &start.match_id.0, &run.0), vote].concat()
-        }
+    })
+}
+
+/// A batch, and the run of its peer that signed it, if the log names that run.
+pub fn batch_of(log: &Log, batch: &SignedBatch) -> Option<(Incarnation, Batch)> {
+    let (start, by) = (log.start.as_ref()?, [(batch.peer, batch.signature)]);
+    let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == batch.peer);
+    let (_, run) = runs.find(|(_, run)| {
+        let parts = [&start.match_id.0[..], &run.0, &batch.content];
+        !signers(start, &by, |_| head("lockstep batch", &parts)).is_empty()
+    })?;
+    Some((*run, Batch::decode(&batch.content).ok()?))
+}
+
+/// The place that signed two histories, as two batches of one run for one turn prove.
+pub fn proved(log: &Log, Equivocation(one, other): &Equivocation) -> Option<u8> {
+    let of = |batch| batch_of(log, batch).map(|(run, said)| (run, said.turn));
+    let alike = of(one).is_some() && of(one) == of(other) && one.peer == other.peer;
+    (alike && one.content != other.content).then_some(one.peer)
+}
+
+/// The places that have signed an end.
+pub fn end_signers(start: &Start, end: &End) -> BTreeSet<u8> {
+    let [turns, checksum] = [end.turns, end.checksum.0].map(u32::to_le_bytes);
+    let by_winner = |winner: Option<Seat>| winner.map_or([1, 0], |seat| [2, seat.0]);
+    let outcome = end.outcome.map_or([0, 0], |of| by_winner(of.winner));
+    let parts = [&turns[..], &end.log_hash.0, &checksum, &outcome];
+    signers(start, &end.signatures, |_| head("lockstep end", &parts))
+}
+
+/// The signed bytes: the purpose, the protocol, and the parts.
+fn head(what: &str, parts: &[&[u8]]) -> Vec<u8> {
+    [what.as_bytes(), &PROTOCOL.to_le_bytes(), &parts.concat()].concat()
+}
+
+/// Places, and signatures that may be of their peers.
+type Signatures = [(u8, [u8; 64])];
+
+/// The places whose signatures hold: by their peers' keys, or by the keyed hash that stands in for them.
+fn signers(start: &Start, by: &Signatures, signed: impl Fn(u8) -> Vec<u8>) -> BTreeSet<u8> {
+    let holds = |(place, signature): &(u8, [u8; 64])| {
+        let key = start.roster.get(usize::from(*place))?.peer.0;
+        let (bytes, ed25519) = (signed(*place), Signature::from_bytes(signature));
+        let keyed = [*blake3::keyed_hash(&key, &bytes).as_bytes(), [0; 32]];
+        let verifies = |key: VerifyingKey| key.verify_strict(&bytes, &ed25519).is_ok();
+        let is_keyed = keyed.as_flattened() == signature;
+        let holds = is_keyed || VerifyingKey::from_bytes(&key).is_ok_and(verifies);
+        holds.then_some(*place)
     };
-    let accepts = change.accepts.iter();
-    let holds = accepts.filter(|(peer, signature)| {
-        let place = start.roster.get(usize::from(*peer));
-        place.is_some_and(|place| is_by(place.peer, &bytes(*peer), signature))
-    });
-    holds.map(|(peer, _)| *peer).collect()
-}
-
-/// What a batch says, where its signature is that of a run of its peer among these, by index.
-pub fn batch_of(start: &Start, runs: &[Incarnation], batch: &SignedBatch) -> Option<Batch> {
-    let at = usize::from(batch.peer);
-    let head = head("lockstep batch", &start.match_id.0, &runs.get(at)?.0);
-    let signed = [&head[..], &batch.content].concat();
-    let holds = is_by(start.roster[at].peer, &signed, &batch.signature);
-    Batch::decode(&batch.content).ok().filter(|_| holds)
-}
-
-/// The peer, by index, that two batches for one turn prove to have signed two histories.
-pub fn proved(start: &Start, runs: &[Incarnation], proof: &Equivocation) -> Option<u8> {
-    let Equivocation(one, other) = proof;
-    let of = |batch| Some(batch_of(start, runs, batch)?.turn);
-    let differ = one.peer == other.peer && one.content != other.content;
-    (differ && of(one).is_some() && of(one) == of(other)).then_some(one.peer)
-}
-
-/// How many peers have signed an end, each once.
-pub fn end_signers(start: &Start, end: &End) -> usize {
-    let mut bytes = head("lockstep end", &[], &[]);
-    bytes.extend_from_slice(&end.turns.to_le_bytes());
-    bytes.extend_from_slice(&end.log_hash.0);
-    bytes.extend_from_slice(&end.checksum.0.to_le_bytes());
-    bytes.extend_from_slice(&match end.outcome.map(|outcome| outcome.winner) {
-        None => [0, 0],
-        Some(None) => [1, 0],
-        Some(Some(seat)) => [2, seat.0],
-    });
-    let mut signers: Vec<u8> = end.signatures.iter().map(|(peer, _)| *peer).collect();
-    signers.retain(|peer| {
-        let place = start.roster.get(usize::from(*peer));
-        let mut own = end.signatures.iter().filter(|(of, _)| of == peer);
-        place.is_some_and(|place| own.any(|(_, signature)| is_by(place.peer, &bytes, signature)))
-    });
-    signers.dedup();
-    signers.len()
+    by.iter().filter_map(holds).collect()
 }

@@ -4,8 +4,10 @@
 use super::event::Event;
 use super::links::IDLE;
 use super::quic::SOCKET_PACKETS;
-use super::scenario::{Aftermath, Fault, Victim, Ways};
+use super::scenario::{Aftermath, Fault, SUSPICION, Victim, Ways};
 use super::{Playable, Simulator};
+use crate::judge::GAP;
+use lockstep::log::What;
 use lockstep::session::Input;
 use lockstep::{LinkError, RosterCause};
 use sim::Seat;
@@ -36,7 +38,7 @@ impl<W: Playable> Simulator<W> {
 
     pub(super) fn begin_fault(&mut self, peer: usize, number: usize) {
         let (_, fault) = self.scenario.peers[peer].faults[number].clone();
-        let lasts = match fault {
+        let lasts = match fault.clone() {
             Fault::Crash => return self.crash(peer),
             Fault::Return { with_log } => return self.return_to_match(peer, with_log),
             Fault::Move => return self.move_away(peer),
@@ -48,7 +50,7 @@ impl<W: Playable> Simulator<W> {
             }
             Fault::Slow { lasts, step } => {
                 self.peers[peer].worker.set_step(step);
-                self.judge.slow(peer, lasts);
+                self.notes(peer).slow_until = Some(self.now() + lasts);
                 lasts
             }
             Fault::Cut {
@@ -62,12 +64,15 @@ impl<W: Playable> Simulator<W> {
                 lasts
             }
             Fault::Pause(lasts) => {
-                self.ask_pause(peer, Input::Pause);
+                self.ask_pause(peer, What::Pause);
                 lasts
             }
         };
-        let over = Event::FaultOver(peer, number);
-        self.driver.schedule(self.now() + lasts, over);
+        let (over, until) = (Event::FaultOver(peer, number), self.now() + lasts);
+        if matches!(fault, Fault::Freeze(_) | Fault::Cut { .. }) && lasts >= SUSPICION {
+            self.notes(peer).silent_until = until;
+        }
+        self.driver.schedule(until, over);
     }
 
     pub(super) fn end_fault(&mut self, peer: usize, number: usize) {
@@ -83,7 +88,7 @@ impl<W: Playable> Simulator<W> {
                     self.mend_cut(from, to);
                 }
             }
-            Fault::Pause(_) => self.ask_pause(peer, Input::Resume),
+            Fault::Pause(_) => self.ask_pause(peer, What::Resume),
             _ => {}
         }
     }
@@ -92,23 +97,25 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn crash(&mut self, peer: usize) {
         self.peers[peer].frozen = None;
         if self.driver.remove(peer).is_some() {
-            self.judge.crashed(peer);
+            self.notes(peer).crashed = true;
             self.drop_dead_links(peer);
         }
     }
 
     pub(super) fn leave(&mut self, peer: usize) {
         if self.is_playing(peer) {
-            self.peers[peer].leaving = true;
-            self.judge.leaves(peer);
+            self.notes(peer).leaves = true;
             self.feed(peer, Input::Leave);
         }
     }
 
-    fn ask_pause(&mut self, peer: usize, input: Input<'static>) {
+    fn ask_pause(&mut self, peer: usize, what: What) {
+        let input = match what {
+            What::Pause => Input::Pause,
+            _ => Input::Resume,
+        };
         if self.is_playing(peer) {
-            self.judge.asked_pause(peer);
-            self.feed(peer, input);
+            self.say(peer, what, input);
         }
     }
 
@@ -127,8 +134,7 @@ impl<W: Playable> Simulator<W> {
     fn jump(&mut self, peer: usize, by: Duration) {
         if self.driver.session(peer).is_some() {
             self.driver.jump(peer, by);
-            self.judge
-                .lost_time(peer, by, self.now() + self.least_answer());
+            self.lose_time(peer, by);
         }
     }
 
@@ -139,7 +145,6 @@ impl<W: Playable> Simulator<W> {
         self.driver.suspend(peer);
         let now = self.now();
         self.peers[peer].frozen = Some((now, Vec::new()));
-        self.judge.froze(peer);
         self.driver
             .schedule(now + IDLE, Event::Forgotten(peer, now));
     }
@@ -149,13 +154,20 @@ impl<W: Playable> Simulator<W> {
             return;
         };
         let now = self.now();
-        self.judge.thawed(peer);
-        self.judge
-            .lost_time(peer, now - since, now + self.least_answer());
+        self.lose_time(peer, now - since);
         for event in waiting {
             self.driver.schedule(now, event);
         }
         self.driver.resume(peer);
+    }
+
+    /// So much of a peer's time passes unseen. A joiner has no place to lose by that, and a lobby has none.
+    fn lose_time(&mut self, peer: usize, lost: Duration) {
+        let answered = self.now() + self.least_answer();
+        let file = &mut self.judge.peers[peer];
+        if lost > GAP && file.log.start.is_some() && !file.notes.is_out {
+            file.notes.unsure_until = answered;
+        }
     }
 
     /// The shortest round trip of a question and its answer.
@@ -205,8 +217,8 @@ impl<W: Playable> Simulator<W> {
     /// Has a peer's players vote once to extend the suspicion time.
     pub(super) fn stalled(&mut self, peer: usize, since: Duration) {
         let votes = self.scenario.extends && since >= Duration::from_secs(1);
-        if votes && !std::mem::replace(&mut self.peers[peer].has_voted, true) {
-            self.judge.extended();
+        if votes && self.notes(peer).voted_at.is_none() {
+            self.notes(peer).voted_at = Some(self.now());
             self.feed(peer, Input::WaitLonger);
         }
     }
@@ -230,7 +242,8 @@ impl<W: Playable> Simulator<W> {
             let own = &self.peers[*peer].own;
             own.iter().any(|seat| of.contains(seat))
         };
-        let is_here = |peer: &usize| reopened || !self.peers[*peer].is_out || has_one(peer, back);
+        let is_here =
+            |peer: &usize| reopened || !self.judge.peers[*peer].notes.is_out || has_one(peer, back);
         let members = peers
             .clone()
             .filter(|peer| has_one(peer, seats) && is_here(peer));
@@ -256,13 +269,13 @@ impl<W: Playable> Simulator<W> {
         let victim = leaver.victim;
         let stays = |peer: &&usize| {
             let awake = self.driver.session(**peer).is_some();
-            **peer != victim && awake && !self.peers[**peer].leaving
+            **peer != victim && awake && !self.judge.peers[**peer].notes.leaves
         };
         let stay = leaver.members.iter().filter(stays).count();
         // The host of a reopening may be the only peer that knows of it.
         let reopening = self.scenario.reopening.as_ref();
         let hosts = reopening.is_some_and(|reopening| reopening.host == victim);
-        if 2 * stay <= leaver.members.len() || hosts || self.judge.is_healed() {
+        if 2 * stay <= leaver.members.len() || hosts || self.judge.core.due.is_some() {
             return;
         }
         if leaver.aftermath.leaves {

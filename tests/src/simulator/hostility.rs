@@ -224,7 +224,8 @@ impl<W: Playable> Simulator<W> {
             return None;
         }
         // Before the match it has no index.
-        let Some(me) = self.judge.index_of(peer) else {
+        let mut places = (0_u8..).zip(&self.judge.places);
+        let Some((me, _)) = places.find(|(_, of)| **of == peer) else {
             return same;
         };
         let key = &self.hostility.keys[&peer];

@@ -3,11 +3,15 @@
 use super::event::Event;
 use super::{Playable, Simulator, Workload, to_bytes};
 use lockstep::Limits;
+use lockstep::log::{LogEntry, What};
 use lockstep::session::Input;
 use std::time::Duration;
 
 /// Share of garbage among the commands of a player that sends any, in a thousand.
 const GARBAGE: u32 = 20;
+
+/// A player writes nothing after this much of a stall: a session drops a text while sixteen others wait.
+const TALKS_IN_A_STALL: Duration = Duration::from_secs(12);
 
 impl<W: Playable> Simulator<W> {
     /// Plans the actions of this peer's players. The match has begun for it.
@@ -68,7 +72,8 @@ impl<W: Playable> Simulator<W> {
             false => to_bytes(&W::command(&mut state.random, mark, bytes)),
         };
         self.commands += 1;
-        self.judge.issued(peer, seat, command.clone());
+        let what = What::Command(command.clone().into());
+        self.judge.says(peer, LogEntry { seat, what });
         self.feed(peer, Input::Issue { seat, command });
     }
 
@@ -79,15 +84,26 @@ impl<W: Playable> Simulator<W> {
         if !self.is_playing(peer) {
             return;
         }
-        let text = format!("at {:?} from {peer}", self.now());
-        self.judge.wrote(peer, text.clone());
-        self.feed(peer, Input::Chat(text));
+        let last = self.judge.peers[peer].handed.last();
+        let stands = last.is_some_and(|(_, at)| *at + TALKS_IN_A_STALL < self.now());
+        if !stands {
+            let text = format!("at {:?} from {peer}", self.now());
+            self.say(peer, What::Chat(text.clone()), Input::Chat(text));
+        }
         self.driver.schedule(self.now() + every, Event::Chat(peer));
+    }
+
+    /// A player of the peer's first seat says something beside commands.
+    pub(super) fn say(&mut self, peer: usize, what: What, input: Input<'static>) {
+        if let Some(seat) = self.peers[peer].own.first().copied() {
+            self.judge.says(peer, LogEntry { seat, what });
+        }
+        self.feed(peer, input);
     }
 
     /// Whether its players can act.
     pub(super) fn is_playing(&self, peer: usize) -> bool {
-        let state = &self.peers[peer];
-        self.driver.session(peer).is_some() && !state.leaving && !state.is_out
+        let notes = &self.judge.peers[peer].notes;
+        self.driver.session(peer).is_some() && !notes.leaves && !notes.is_out
     }
 }

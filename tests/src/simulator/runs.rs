@@ -4,7 +4,7 @@ use super::event::Event;
 use super::scenario::SUSPICION;
 use super::worker::WorldWorker;
 use super::{Playable, Simulator};
-use lockstep::log::{Keyframe, Record};
+use lockstep::log::{Keyframe, Record, What};
 use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
@@ -18,7 +18,9 @@ impl<W: Playable> Simulator<W> {
     /// Begins another run of a process that died or was removed, to rejoin.
     pub(super) fn return_to_match(&mut self, peer: usize, with_log: bool) {
         let over = self.driver.session(peer).is_none();
-        if self.begun_at.is_none() || !over || !self.judge.may_return(peer) {
+        let file = &self.judge.peers[peer];
+        let removed = matches!(&file.ended, Some(ended) if ended.reason == EndReason::Removed);
+        if self.begun_at.is_none() || !over || !(file.notes.crashed || removed) {
             return;
         }
         let (log, keyframe) = match with_log {
@@ -28,7 +30,7 @@ impl<W: Playable> Simulator<W> {
         // It knows the addresses of all other peers, or of the peer most likely to stay.
         let others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
         let calm = others.iter().copied().find(|other| {
-            let is_awake = self.driver.is_awake(*other) && !self.peers[*other].is_out;
+            let is_awake = self.driver.is_awake(*other) && !self.judge.peers[*other].notes.is_out;
             is_awake && self.scenario.is_calm(*other) && !self.scenario.are_apart(peer, *other)
         });
         let known = match calm.filter(|_| self.peers[peer].random.chance(300)) {
@@ -57,14 +59,11 @@ impl<W: Playable> Simulator<W> {
     /// Replaces the run of a process by another one.
     fn begin_run(&mut self, peer: usize, role: Role) {
         let plan = &self.scenario.peers[peer];
-        let state = &mut self.peers[peer];
-        state.run += 1;
-        state.worker = WorldWorker::new(plan.load, plan.step, None);
-        state.is_out = true;
-        state.leaving = false;
+        self.peers[peer].worker = WorldWorker::new(plan.load, plan.step, None);
+        let run = self.judge.peers[peer].notes.run.into();
         let hostile = self.scenario.is_hostile(peer);
         let signed = hostile.then(|| self.hostility.listen(peer));
-        let session = super::session(&self.scenario, peer, state.run, role, signed);
+        let session = super::session(&self.scenario, peer, run, role, signed);
         let clock = super::clock(plan, self.now());
         self.driver.restart(peer, session, clock);
         self.open_port(peer);
@@ -73,12 +72,14 @@ impl<W: Playable> Simulator<W> {
 
     /// A joiner is in the match again: its players continue.
     pub(super) fn admitted(&mut self, peer: usize) {
-        if !std::mem::take(&mut self.peers[peer].is_out) {
+        if !std::mem::take(&mut self.notes(peer).is_out) {
             return;
         }
-        self.judge.admitted(peer);
         for seat in self.peers[peer].own.clone() {
-            let agreed = self.judge.commands_in_log(peer, seat);
+            let turns = self.judge.peers[peer].log.turns.iter();
+            let entries = turns.flat_map(|bundle| &bundle.entries);
+            let commands = entries.filter(|entry| matches!(entry.what, What::Command(_)));
+            let agreed = commands.filter(|entry| entry.seat == seat).count() as u32;
             self.peers[peer].issued_total.insert(seat, agreed);
             self.peers[peer].executed_total.insert(seat, agreed);
         }
@@ -87,7 +88,17 @@ impl<W: Playable> Simulator<W> {
 
     /// The log of the previous run: what the disk took of it, up to this many turns.
     fn kept(&self, peer: usize, turns: u32) -> (Vec<Record>, Option<Keyframe>) {
-        let (mut log, keyframe) = self.judge.kept(peer);
+        let (mut log, mut keyframe) = (Vec::new(), None);
+        let newest = self.judge.peers[peer].logs().next();
+        for record in newest.iter().flat_map(|log| &log.records) {
+            match record {
+                Record::Start(_) | Record::Bundle(_) | Record::Roster(_) => {
+                    log.push(record.clone())
+                }
+                Record::Keyframe(newer) => keyframe = Some(newer.clone()),
+                _ => {}
+            }
+        }
         let most = self.scenario.peers[peer].log_takes;
         log.truncate(most.map_or(usize::MAX, |most| most as usize));
         let beyond =
@@ -100,12 +111,17 @@ impl<W: Playable> Simulator<W> {
         (log, keyframe.filter(|keyframe| keyframe.turns <= held))
     }
 
+    /// Turns in a peer's log.
+    fn turns_of(&self, peer: usize) -> u32 {
+        self.judge.peers[peer].log.len()
+    }
+
     /// Kills the processes of all chosen peers, once all have begun to play.
     pub(super) fn many_die(&mut self) {
         let Some(reopening) = self.scenario.reopening.clone() else {
             return;
         };
-        if !(0..self.peers.len()).all(|peer| self.judge.has_turns(peer)) {
+        if !(0..self.peers.len()).all(|peer| self.turns_of(peer) > 0) {
             let soon = self.now() + Duration::from_secs(1);
             return self.driver.schedule(soon, Event::ManyDie);
         }
@@ -160,12 +176,12 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         let fate = reopening.fates[peer];
-        let lost = if self.judge.is_dead(peer) {
+        let lost = if self.judge.peers[peer].notes.crashed {
             fate.lost
         } else {
             0
         };
-        let turns = self.judge.turns_of(peer).saturating_sub(lost);
+        let turns = self.turns_of(peer).saturating_sub(lost);
         let (log, keyframe) = self.kept(peer, turns);
         let hosts = peer == reopening.host;
         let knows =

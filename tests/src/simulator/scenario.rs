@@ -15,7 +15,7 @@ use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::time::Duration;
 
 /// One run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scenario {
     /// The seed that all of it comes from.
     pub seed: u64,
@@ -269,6 +269,62 @@ impl Scenario {
     pub fn is_calm(&self, peer: usize) -> bool {
         let plan = &self.peers[peer];
         !plan.troubled && plan.hostile.is_none() && plan.flaw.is_none()
+    }
+
+    /// The peers that do not.
+    pub fn honest(&self) -> impl Iterator<Item = usize> {
+        (0..self.peers.len()).filter(|peer| !self.is_hostile(*peer))
+    }
+
+    /// Turns between sealing and executing, at the start's plan.
+    pub fn delay(&self) -> u32 {
+        self.plan.delay_turns.into()
+    }
+
+    /// Whether this peer keeps to the protocol, and its world is right.
+    pub fn is_sound(&self, peer: usize) -> bool {
+        self.peers[peer].hostile.is_none() && self.peers[peer].flaw.is_none()
+    }
+
+    /// Whether this peer's world or log differs from the others', or it says so.
+    pub fn may_differ(&self, peer: usize) -> bool {
+        let plan = &self.peers[peer];
+        let lies = |hostile| match hostile {
+            Hostile::Forger | Hostile::Equivocator { .. } => true,
+            Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
+            Hostile::Garbage { .. } | Hostile::Withholder(_) | Hostile::Mute { .. } => false,
+        };
+        plan.flaw.is_some() || plan.hostile.is_some_and(lies)
+    }
+
+    /// Whether any peer's does.
+    pub fn differs(&self) -> bool {
+        (0..self.peers.len()).any(|peer| self.may_differ(peer))
+    }
+
+    /// Whether a peer signs two histories, or may.
+    pub fn has_two_faced(&self) -> bool {
+        let two = |(_, hostile)| matches!(hostile, Hostile::Equivocator { .. } | Hostile::Forger);
+        self.hostile().any(two)
+    }
+
+    /// Drops of these peers of a roster of so many those that do not hear from all others in time.
+    ///
+    /// Two without a link hear from each other by way of a third peer, but too late of a peer outside.
+    pub fn in_reach(&self, mut peers: Vec<usize>, of: usize) -> Vec<usize> {
+        loop {
+            let linked = |one: usize, other: usize| !self.are_apart(one, other);
+            let is_deaf = |one: usize, other: usize| {
+                let mut by_way = peers.iter().filter(|_| peers.len() == of);
+                let hears = by_way.any(|by| linked(one, *by) && linked(*by, other));
+                !hears && !linked(one, other)
+            };
+            let deaf = |one: &usize| peers.iter().filter(|other| is_deaf(*one, **other)).count();
+            match peers.iter().copied().max_by_key(deaf) {
+                Some(most) if deaf(&most) > 0 => peers.retain(|one| *one != most),
+                _ => return peers,
+            }
+        }
     }
 
     /// Whether these two can never dial each other.

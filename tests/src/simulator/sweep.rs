@@ -143,7 +143,11 @@ impl Sweep {
 
     /// A failed run in one line: the invariant, the peer, the turn, and the command that repeats it.
     pub fn failure(&self, seed: u64, violation: &Violation) -> String {
-        format!("seed {seed}: {violation} — again: {}", self.again(seed))
+        format!(
+            "seed {seed}: {} — again: {}",
+            violation.seen,
+            self.again(seed)
+        )
     }
 }
 

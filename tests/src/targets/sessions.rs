@@ -1,6 +1,6 @@
 //! Sessions under hostile bytes: in the lobby, during the start of a match, and in a match.
 
-use crate::judge::Bounds;
+use crate::judge::{Asked, Bounds};
 use lockstep::harness::{
     Arrival, Arrives, Call, Clock, Mesh, Sent, Surroundings, guest, hosted, peer_id, settings,
 };
@@ -153,9 +153,27 @@ impl Surroundings for Around {
 
     fn called(&mut self, call: Call<'_>) {
         let bounds = &mut self.bounds[call.peer];
-        let timeout = call.timeout.then(|| bounds.timeout(call.now)).flatten();
-        if let Some(crossed) = timeout.or_else(|| bounds.outputs(call.now, call.outputs)) {
-            panic!("{crossed}");
+        let mut asks = |asked, size| {
+            let crossed = bounds.are_crossed(call.now, asked, size);
+            assert!(!crossed, "{asked:?}, {size}");
+        };
+        if call.timeout {
+            asks(Asked::Timeout, 1);
+        }
+        asks(Asked::Outputs, call.outputs.len());
+        for output in call.outputs {
+            if let Output::Send {
+                link,
+                channel,
+                bytes,
+            } = output
+            {
+                let asked = match channel {
+                    Channel::Turns => Asked::Datagram(*link),
+                    _ => Asked::Message(*link),
+                };
+                asks(asked, bytes.len());
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Batches, Held, Ledger, LogWindow, Places, Tenure};
 use crate::log::{Batch, RosterPeer, Start, Terms, start_hash};
 use crate::sign::KeyedHash;
-use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use crate::{Incarnation, LogHash, MatchId, PeerId, TurnNumber};
 use sim::{RulesId, Seat, Seed};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,89 @@
+//! The log of one run of a peer's process, with hashes and epochs that are computed here.
+
+use super::*;
+use lockstep::Incarnation;
+use std::sync::Arc;
+
+/// A log.
+#[derive(Clone, Default)]
+pub struct Log {
+    pub records: Vec<Record>,
+    pub start: Option<Arc<Start>>,
+    pub turns: Vec<Bundle>,
+    pub changes: Vec<RosterChange>,
+    /// Its hash after so many turns.
+    pub hashes: Vec<Hash>,
+    /// Its hash with the changes after the last turn: the next hash contains it.
+    pub tip: Hash,
+    /// Turns before each epoch, and the peers that vote in it, in the order of their places.
+    pub epochs: Vec<(u32, Vec<usize>)>,
+    /// The runs of processes that it names, with their places.
+    pub runs: Vec<(u8, Incarnation)>,
+}
+
+impl Log {
+    /// A log of these records, of peers in these places.
+    pub fn of(places: &[usize], records: &[Record]) -> Log {
+        let mut log = Log::default();
+        records.iter().for_each(|record| log.put(places, record));
+        log
+    }
+
+    /// The number of its turns.
+    pub fn len(&self) -> u32 {
+        self.turns.len() as u32
+    }
+
+    /// The peers that vote on a turn. Before the start there are none.
+    pub fn roster(&self, turn: u32) -> &[usize] {
+        let mut newest = self.epochs.iter().rev();
+        let epoch = newest.find(|(begins, _)| *begins <= turn);
+        epoch.map_or(&[], |(_, roster)| roster)
+    }
+
+    /// Adds a record.
+    pub fn put(&mut self, places: &[usize], record: &Record) {
+        self.records.push(record.clone());
+        match record {
+            Record::Start(start) => {
+                let runs = start.roster.iter().map(|of| of.incarnation);
+                self.runs.extend((0..).zip(runs));
+                self.epochs.push((0, places.to_vec()));
+                self.tip = signed::after_start(start);
+                self.hashes.push(self.tip);
+                self.start = Some(start.clone());
+            }
+            Record::Bundle(bundle) => {
+                self.tip = signed::after_turn(&self.tip, bundle);
+                self.hashes.push(self.tip);
+                self.turns.push(bundle.clone());
+            }
+            Record::Roster(change) => {
+                let joins = change.value.joins.iter();
+                self.runs.extend(joins.map(|of| (of.peer, of.incarnation)));
+                let runs = change.reopening.iter().flat_map(|of| &of.runs);
+                self.runs.extend(runs.map(|of| (of.peer, of.incarnation)));
+                let roster = change.value.roster.iter();
+                let roster = roster.map(|place| places[usize::from(place)]);
+                self.epochs.push((change.value.cut, roster.collect()));
+                self.tip = signed::after_change(&self.tip, change);
+                self.changes.push(change.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back every turn from `turns` on.
+    pub fn retract(&mut self, places: &[usize], turns: u32) {
+        let beyond = |of: &Record| matches!(of, Record::Bundle(of) if of.turn.0 >= turns);
+        let kept = self.records.iter().take_while(|of| !beyond(of));
+        *self = Log::of(places, &self.records[..kept.count()]);
+    }
+
+    /// The number of turns that this log and another one have in common.
+    pub fn common(&self, other: &Log) -> u32 {
+        let pairs = self.hashes.iter().zip(&other.hashes);
+        let alike = pairs.take_while(|(one, other)| one == other);
+        (alike.count() as u32).saturating_sub(1)
+    }
+}

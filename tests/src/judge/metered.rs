@@ -1,0 +1,47 @@
+//! L1, too: ticks are longer than at the start only beside slow machines, and within bounds.
+
+use super::*;
+
+/// The longest ticks, as a multiple of those at the start.
+const LONGEST: u16 = 4;
+/// The shortest time of the match between two lowerings.
+const BETWEEN_LOWERINGS: Duration = Duration::from_secs(10);
+/// The longest time of the match until ticks are as at the start, once no machine is slow.
+const RECOVERS: Duration = Duration::from_secs(40);
+
+impl Judge {
+    /// The plan of every turn follows from those of the turns before it.
+    pub(super) fn check_plans(&self, canonical: &Log) {
+        let slow = self.peers.iter().filter_map(|of| of.notes.slow_until);
+        let slow = slow.max();
+        let may_lie = self.scenario.hostile().next().is_some();
+        let first = self.scenario.plan;
+        let (mut last, mut at) = (first, Duration::ZERO);
+        // The time of the last lowering, and the time since when all machines are fast.
+        let (mut lowered_at, mut fast_at) = (None, None);
+        for bundle in &canonical.turns {
+            let (turn, plan) = (bundle.turn.0, bundle.plan);
+            let must = self.must(RUN, Progress, bundle);
+            let in_bounds = (first.tick_ms..=first.tick_ms * LONGEST).contains(&plan.tick_ms);
+            let same = (plan.ticks, plan.delay_turns) == (first.ticks, first.delay_turns);
+            must(same && in_bounds, "a plan out of bounds");
+            let excused = plan == first || may_lie;
+            must(excused || slow.is_some(), "a plan for no slow machine");
+            let core = self.core.members.iter().take(1);
+            let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
+            let handed = handed.find(|(handed, _)| *handed == turn);
+            let fast = handed.is_some_and(|(_, at)| slow.is_none_or(|slow| *at > slow));
+            // A pause steps no tick, and the last measurement stands.
+            fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
+            let late = fast_at.is_some_and(|since| at > since + RECOVERS);
+            must(excused || !late, "a plan for a machine that was slow");
+            // Every epoch begins the measurement anew.
+            let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
+            let early = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
+            let lowered = plan.tick_ms < last.tick_ms;
+            must(!lowered || !early, "lowered too soon again");
+            lowered_at = lowered.then_some(at).or(lowered_at).filter(|_| !anew);
+            (last, at) = (plan, at + plan.turn());
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What the harness did to a peer and had its players do, for the judge to hold its log against.
+
+use std::time::Duration;
+
+/// Notes about one peer.
+#[derive(Clone, Default)]
+pub struct Notes {
+    /// Which run of its process it is; the first is 0.
+    pub run: u32,
+    /// When that run began.
+    pub began_at: Duration,
+    /// That run is not the first, and has not been admitted.
+    pub is_out: bool,
+    /// Its process has died, and no other run of it has begun.
+    pub crashed: bool,
+    /// It was told to leave.
+    pub leaves: bool,
+    /// Much of its time passed unseen, and no peer can have told it before this that it still belongs.
+    pub unsure_until: Duration,
+    /// It stood still or was cut off for the suspicion time or longer, up to then.
+    pub silent_until: Duration,
+    /// Its machine was slow up to then.
+    pub slow_until: Option<Duration>,
+    /// When its players voted to extend the suspicion time.
+    pub voted_at: Option<Duration>,
+}
+
+impl Notes {
+    /// Of the next run of its process, which begins.
+    pub fn of_next_run(self, now: Duration) -> Self {
+        Notes {
+            run: self.run + 1,
+            began_at: now,
+            is_out: true,
+            silent_until: self.silent_until,
+            slow_until: self.slow_until,
+            voted_at: self.voted_at,
+            ..Notes::default()
+        }
+    }
+}
