@@ -30,6 +30,8 @@ const STATUSES: Rate = Rate {
 pub(crate) struct Board {
     epoch: u32,
     facts: BTreeMap<Topic, Fact>,
+    /// Counts changes of the facts.
+    changes: u64,
 }
 
 /// What both ends of a link know that the other one holds, and when it may be told more.
@@ -40,6 +42,9 @@ pub(crate) struct Neighbour {
     statuses: Paid,
     /// The author of the votes that come next.
     next_author: u8,
+    /// After so many changes of the board it held all votes, and all statuses.
+    has_votes: Option<u64>,
+    has_statuses: Option<u64>,
 }
 
 /// A message leaves in each of these intervals, and so many may leave ahead of theirs.
@@ -99,15 +104,18 @@ impl Board {
         Board {
             epoch,
             facts: BTreeMap::new(),
+            changes: 0,
         }
     }
 
     pub(crate) fn post(&mut self, fact: Fact) {
+        self.changes += 1;
         self.facts.insert(fact.topic, fact);
     }
 
     /// Votes of earlier epochs matter no more.
     pub(crate) fn begin_epoch(&mut self, epoch: u32) {
+        self.changes += 1;
         self.epoch = epoch;
         let kept = epoch.saturating_sub(DECISIONS as u32);
         self.facts.retain(|topic, _| match topic {
@@ -119,6 +127,7 @@ impl Board {
     /// Another run of a peer's process has its place: no proof stands against that run, and the status of the one before
     /// is no more.
     pub(crate) fn readmit(&mut self, at: u8, run: Incarnation) {
+        self.changes += 1;
         self.facts.remove(&Topic::Proof(at));
         let status = self.facts.get(&Topic::Status(at));
         let of_run = |fact: &Fact| matches!(fact.version, Version::Status(of, _) if of == run);
@@ -166,7 +175,11 @@ impl Board {
         me: u8,
         now: Duration,
     ) -> Vec<SignedNote> {
-        if self.votes_due(neighbour).is_none_or(|at| at > now) {
+        let due = self.votes_due(neighbour);
+        if due.is_none() {
+            neighbour.has_votes = Some(self.changes);
+        }
+        if due.is_none_or(|at| at > now) {
             return Vec::new();
         }
         let current = |topic: &Topic| is_current(topic, self.epoch);
@@ -192,7 +205,9 @@ impl Board {
 
     /// When votes that a neighbour lacks may leave, if it lacks any.
     pub(crate) fn votes_due(&self, neighbour: &Neighbour) -> Option<Duration> {
-        let lacks = self.votes().any(|(_, fact, _)| neighbour.lacks_fact(fact));
+        let has_all = neighbour.has_votes == Some(self.changes);
+        let lacks = |(_, fact, _)| neighbour.lacks_fact(fact);
+        let lacks = !has_all && self.votes().any(lacks);
         lacks.then_some(neighbour.votes.free_at(VOTES))
     }
 
@@ -206,7 +221,11 @@ impl Board {
 
     /// The statuses that a neighbour lacks, if they may leave now; from now on it holds them.
     pub(crate) fn statuses_for(&self, neighbour: &mut Neighbour, now: Duration) -> Vec<SignedNote> {
-        if self.statuses_due(neighbour).is_none_or(|at| at > now) {
+        let due = self.statuses_due(neighbour);
+        if due.is_none() {
+            neighbour.has_statuses = Some(self.changes);
+        }
+        if due.is_none_or(|at| at > now) {
             return Vec::new();
         }
         let mut told = Vec::new();
@@ -222,7 +241,9 @@ impl Board {
 
     /// When statuses that a neighbour lacks may leave, if it lacks any.
     pub(crate) fn statuses_due(&self, neighbour: &Neighbour) -> Option<Duration> {
-        let lacks = self.statuses().any(|(fact, _)| neighbour.lacks_fact(fact));
+        let has_all = neighbour.has_statuses == Some(self.changes);
+        let lacks = |(fact, _)| neighbour.lacks_fact(fact);
+        let lacks = !has_all && self.statuses().any(lacks);
         lacks.then_some(neighbour.statuses.free_at(STATUSES))
     }
 
