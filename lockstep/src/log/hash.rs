@@ -3,29 +3,7 @@
 use super::bundle::{Bundle, What};
 use super::chain::Chain;
 use super::roster_change::RosterChange;
-use super::start::Start;
 use crate::LogHash;
-
-/// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
-pub fn start_hash(start: &Start) -> LogHash {
-    let mut hash = Chain::new("lockstep start 1");
-    hash.number(u32::from(start.protocol));
-    hash.bytes(&start.match_id.0);
-    hash.bytes(&start.rules.0);
-    hash.bytes(&start.setup);
-    hash.bytes(&start.seed.0);
-    start.terms.chain(&mut hash);
-    hash.number(start.roster.len() as u32);
-    for peer in &start.roster {
-        hash.bytes(&peer.peer.0);
-        hash.bytes(&peer.incarnation.0);
-        hash.bytes(peer.name.as_bytes());
-        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
-        hash.bytes(&seats);
-        hash.bytes(&peer.share);
-    }
-    hash.end()
-}
 
 /// `h(n)` from `h(n − 1)` and the bundle of turn `n`.
 pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {

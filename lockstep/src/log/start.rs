@@ -1,7 +1,7 @@
 //! How a match begins.
 
+use super::chain::Chain;
 use super::document::{Document, Kind, Rule, SignatureSet};
-use super::hash::start_hash;
 use super::terms::Terms;
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::MAX_PEERS;
@@ -178,6 +178,27 @@ pub struct RosterPeer {
     pub seats: Vec<Seat>,
     /// Its revealed share of the seed.
     pub share: [u8; 32],
+}
+
+/// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
+pub fn start_hash(start: &Start) -> LogHash {
+    let mut hash = Chain::new("lockstep start 1");
+    hash.number(u32::from(start.protocol));
+    hash.bytes(&start.match_id.0);
+    hash.bytes(&start.rules.0);
+    hash.bytes(&start.setup);
+    hash.bytes(&start.seed.0);
+    start.terms.chain(&mut hash);
+    hash.number(start.roster.len() as u32);
+    for peer in &start.roster {
+        hash.bytes(&peer.peer.0);
+        hash.bytes(&peer.incarnation.0);
+        hash.bytes(peer.name.as_bytes());
+        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
+        hash.bytes(&seats);
+        hash.bytes(&peer.share);
+    }
+    hash.end()
 }
 
 /// What all roster peers sign once their worlds are built: the [`start_hash`](super::start_hash) of what they agreed on.

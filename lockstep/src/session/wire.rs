@@ -1,6 +1,6 @@
 //! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
 
-use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::encoding::{DecodeError, Reader, Signature, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{End, SignedBatch, Terms};
 use crate::session::lobby::Said;
@@ -195,28 +195,6 @@ pub(crate) struct LockedPeer {
     pub seats: Vec<Seat>,
     pub addresses: Vec<String>,
     pub commit: [u8; 32],
-}
-
-/// A signature in two halves, as serde knows arrays up to 32.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Signature([u8; 32], [u8; 32]);
-
-impl From<[u8; 64]> for Signature {
-    fn from(bytes: [u8; 64]) -> Self {
-        let mut halves = Signature([0; 32], [0; 32]);
-        halves.0.copy_from_slice(&bytes[..32]);
-        halves.1.copy_from_slice(&bytes[32..]);
-        halves
-    }
-}
-
-impl From<Signature> for [u8; 64] {
-    fn from(halves: Signature) -> Self {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&halves.0);
-        bytes[32..].copy_from_slice(&halves.1);
-        bytes
-    }
 }
 
 impl Control {

@@ -4,26 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Components of a session. None imports another one; assemblies (`player`, `joiner`, `serving`) import them all.
-const COMPONENTS: [&str; 9] = [
-    "continuing",
+const COMPONENTS: [&str; 7] = [
     "ending",
     "links",
     "lobby",
     "membership",
     "rejoin",
-    "reopen",
     "turns",
     "verify",
 ];
 /// Components that still import others: their parts are not apart yet.
-const WAITING: [&str; 4] = ["continuing", "lobby", "rejoin", "reopen"];
+const WAITING: [&str; 2] = ["lobby", "rejoin"];
 /// Files that still import each other in a circle, by package: their parts are not apart yet.
-const CIRCULAR: [(&str, &[&str]); 3] = [
+const CIRCULAR: [(&str, &[&str]); 2] = [
     (
         "sim",
         &["angle", "columns", "digest", "serde_state", "state", "vec2"],
     ),
-    ("lockstep", &["session::reopen::message", "session::wire"]),
     (
         "replay",
         &[

@@ -2,7 +2,6 @@
 //! match), a log (to play on from), or a log and a quorum of its roster (to reopen).
 
 use super::Step;
-use super::duplicate_keys::Patience;
 use super::room::{Occupant, Room};
 use crate::log::SignatureSet;
 use crate::session::core::Core;
@@ -10,6 +9,13 @@ use crate::session::wire::Control;
 use crate::{EndReason, Fault, Incarnation, JoinRefused, LinkId, PeerId, Plan};
 use sim::Checksum;
 use std::time::Duration;
+
+/// How long a guest is silent that another run of its process replaces, and how long that run waits for it.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) quiet: Duration,
+    pub(super) wait: Duration,
+}
 
 /// How a lobby is kept on its host's side.
 #[derive(Clone, Copy)]

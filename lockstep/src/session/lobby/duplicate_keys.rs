@@ -1,16 +1,9 @@
 //! Keys that come while they are in the room: the process of the guest may have died, which shows only in its silence.
 
-use super::base::Request;
+use super::base::{Patience, Request};
 use crate::{LinkId, PeerId};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// How long a guest is silent that another run of its process replaces, and how long that run waits for it.
-#[derive(Clone, Copy)]
-pub(super) struct Patience {
-    pub(super) quiet: Duration,
-    pub(super) wait: Duration,
-}
 
 /// What becomes of a request whose key is in the room, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod reopening;
 mod room;
 
 pub(crate) use guest::Exit;
+pub(crate) use play_on::Continued;
 pub(crate) use reopening::Said;
 #[cfg(test)]
 pub(crate) use reopening::{Claim, Proposal};
@@ -24,11 +25,10 @@ use self::guest::GuestSide;
 use self::host::HostSide;
 use self::new_match::{NewMatch, Newcomer};
 use self::play_on::PlayOn;
-use self::reopening::{Reopening, Returner};
+use self::reopening::{ReopeningHost, Returner};
 use super::core::Core;
 use super::joiner::Joiner;
 use super::links::link::Link;
-use super::player::Continued;
 use super::rejoin::{Answer, Ask, RejoinContext, Returned, decode, encode};
 use super::wire::Control;
 use super::{ConfigError, HostConfig, RulesOf};
@@ -128,7 +128,7 @@ impl Lobby {
         rules: RulesOf,
         wait: Duration,
     ) -> Lobby {
-        match Reopening::new(core, own, from, rules, wait) {
+        match ReopeningHost::new(core, own, from, rules, wait) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }

@@ -1,17 +1,30 @@
 //! The base of a match that one player goes on with alone: a log. The lobby is one of this peer only.
 
-use super::base::{Agreed, Base, Customs, Next, Standing};
-use super::duplicate_keys::Patience;
+use super::base::{Agreed, Base, Customs, Next, Patience, Standing};
 use super::room::Occupant;
 use super::{OwnPeer, Step};
-use crate::log::{Continuation, Head, Record, SignatureSet, continued_hash};
+use crate::log::{Continuation, Head, Record, SignatureSet, Start, TurnFold, continued_hash};
 use crate::session::core::Core;
-use crate::session::player::Continued;
 use crate::session::{ConfigError, Output};
-use crate::{EndReason, Moment, PeerId, Plan};
+use crate::{EndReason, LogHash, Moment, PeerId, Plan};
 use sim::Checksum;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What a player goes on alone from.
+pub(crate) struct Continued {
+    /// As it counts from here on: this peer has all seats.
+    pub start: Arc<Start>,
+    pub continuation: Arc<Continuation>,
+    pub course: TurnFold,
+    /// Hash of the log up to here, and the same with the continuation chained in.
+    pub hash: LogHash,
+    pub chained: LogHash,
+    /// Ticks that the world has stepped, the world itself, and its checksum.
+    pub ticks: u64,
+    pub snapshot: Arc<[u8]>,
+    pub checksum: Checksum,
+}
 
 pub(super) struct PlayOn {
     own: PeerId,

@@ -1,21 +1,19 @@
 //! How a player's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
 use super::Player;
-use crate::log::{
-    Continuation, Keyframe, Peers, Record, RosterChange, Start, TurnFold, start_hash,
-};
+use crate::Event;
+use crate::log::{Keyframe, Peers, Record, RosterChange, TurnFold, start_hash};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ending::Ending;
 use crate::session::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use crate::session::links::board::Board;
 use crate::session::links::dialling::Dialling;
-use crate::session::lobby::Settled;
+use crate::session::lobby::{Continued, Settled};
 use crate::session::membership::{Membership, Since};
 use crate::session::rejoin::Returned;
 use crate::session::turns::{self, Turns, World};
 use crate::session::verify::Verify;
-use crate::{Event, LogHash};
 use sim::{Checksum, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,21 +35,6 @@ struct Beginning {
     turns: turns::Beginning,
     /// Peers whose reports this peer has not taken from their beginning on.
     joined_late: Peers,
-}
-
-/// What a player goes on alone from.
-pub(crate) struct Continued {
-    /// As it counts from here on: this peer has all seats.
-    pub start: Arc<Start>,
-    pub continuation: Arc<Continuation>,
-    pub course: TurnFold,
-    /// Hash of the log up to here, and the same with the continuation chained in.
-    pub hash: LogHash,
-    pub chained: LogHash,
-    /// Ticks that the world has stepped, the world itself, and its checksum.
-    pub ticks: u64,
-    pub snapshot: Arc<[u8]>,
-    pub checksum: Checksum,
 }
 
 impl Player {

@@ -9,7 +9,7 @@ mod facts;
 mod receive;
 mod traffic;
 
-pub(crate) use begin::{Continued, Settings};
+pub(crate) use begin::Settings;
 
 use super::Output;
 use super::contract::{PeerStats, Stats};

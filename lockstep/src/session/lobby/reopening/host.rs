@@ -9,8 +9,7 @@ use crate::log::{Document, Peers, SignatureSet, Start, encode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
-use crate::session::lobby::base::{Agreed, Base, Customs, Next, Request, Sort, Standing};
-use crate::session::lobby::duplicate_keys::Patience;
+use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
 use crate::session::lobby::room::{Occupant, Room};
 use crate::session::lobby::{OwnPeer, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
@@ -33,7 +32,7 @@ const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
 const ADDRESSES: usize = 8;
 const ADDRESS_BYTES: usize = 64;
 
-pub(in crate::session::lobby) struct Reopening {
+pub(in crate::session::lobby) struct ReopeningHost {
     context: RejoinContext,
     settlement: Settlement,
     probe: ActivityProbe,
@@ -41,7 +40,7 @@ pub(in crate::session::lobby) struct Reopening {
     awaits: bool,
 }
 
-impl Reopening {
+impl ReopeningHost {
     /// The base, the host as an occupant, and how the lobby is kept. `wait`: how long a quorum waits for the others.
     pub(in crate::session::lobby) fn new(
         core: &Core,
@@ -81,7 +80,7 @@ impl Reopening {
             takes_links: true,
         };
         let occupant = occupant(log.start(), log.me(), core.incarnation, Vec::new());
-        let base = Reopening {
+        let base = ReopeningHost {
             context,
             settlement: Settlement::new(log, core.now + wait),
             probe: ActivityProbe::new(core.now),
@@ -169,7 +168,7 @@ impl Reopening {
     }
 }
 
-impl Base for Reopening {
+impl Base for ReopeningHost {
     fn open(&mut self, _: &mut Core) -> Next {
         Next::Stay
     }

@@ -1,7 +1,7 @@
 //! What the host of a reopening and its guests say to each other.
 
+use crate::encoding::Signature;
 use crate::log::{NewRun, Reopening};
-use crate::session::wire::Signature;
 use crate::{LogHash, PeerId};
 use serde::{Deserialize, Serialize};
 

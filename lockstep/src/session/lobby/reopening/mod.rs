@@ -51,7 +51,7 @@ mod recovered_log;
 mod settlement;
 
 pub(super) use guest::Returner;
-pub(super) use host::Reopening;
+pub(super) use host::ReopeningHost;
 pub(crate) use message::Said;
 #[cfg(test)]
 pub(crate) use message::{Claim, Proposal};
