@@ -8,7 +8,8 @@ use crate::log::STALL_BUDGET;
 use crate::session::clock_gap::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{Event, TurnNumber};
+use crate::{Event, Incarnation, TurnNumber};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Of [`STALL_BUDGET`], such a part of the time that passes is given back: a tenth.
@@ -46,6 +47,8 @@ pub(super) struct Watch {
     /// Those of the unwanted who were told, until they have enough of their time back.
     told: Peers,
     told_no_quorum: bool,
+    /// The incarnations of lost peers that wait for a reopening, as told.
+    told_joiners: BTreeMap<u8, Incarnation>,
 }
 
 impl Watch {
@@ -59,6 +62,7 @@ impl Watch {
             disbelieved: Peers::default(),
             told: Peers::default(),
             told_no_quorum: false,
+            told_joiners: BTreeMap::new(),
         }
     }
 
@@ -289,6 +293,36 @@ impl Playing {
                 turn: TurnNumber(self.complete),
                 missing: self.seats_of(self.watch.suspects),
             });
+        }
+        if lost {
+            self.tell_joiners(core);
+        }
+    }
+
+    /// Tells of new incarnations of lost peers, once they and the heard peers are a quorum.
+    fn tell_joiners(&mut self, core: &mut Core) {
+        let links = core.links.values().filter_map(|link| {
+            let at = self.leads_to(link)?;
+            let (_, run) = link.proved?;
+            let member = &self.members[at];
+            let another = run != member.peer.incarnation && !member.past.contains(&run);
+            let lost = self.watch.suspects.contains(at as u8);
+            (lost && another && member.restarted).then_some((at as u8, run))
+        });
+        let joiners: BTreeMap<u8, Incarnation> = links.collect();
+        let voters = self.epochs.voters();
+        let heard = voters.members().without(self.watch.suspects);
+        if !voters.is_quorum(heard.or(joiners.keys().copied().collect())) {
+            return;
+        }
+        for (at, run) in joiners {
+            if self.watch.told_joiners.insert(at, run) != Some(run) {
+                let member = &self.members[usize::from(at)];
+                core.event(Event::JoinerWaits {
+                    peer: member.peer.peer,
+                    seats: member.peer.seats.clone(),
+                });
+            }
         }
     }
 
