@@ -631,12 +631,14 @@ impl Session {
                 }
             }
             Step::Gather(link) => {
-                if let Phase::Return(joiner) = std::mem::replace(&mut self.phase, Phase::Over) {
-                    let known = joiner.into_context();
-                    match reopen::Guest::new(&mut self.core, known, link) {
-                        Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
-                        Err(reason) => self.end(reason),
-                    }
+                let known = match std::mem::replace(&mut self.phase, Phase::Over) {
+                    Phase::Return(joiner) => joiner.into_context(),
+                    Phase::Reopen(host) => host.into_context(),
+                    _ => return,
+                };
+                match reopen::Guest::new(&mut self.core, known, link) {
+                    Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
+                    Err(reason) => self.end(reason),
                 }
             }
             Step::Search(why) => {

@@ -204,6 +204,10 @@ impl Host {
                     return self.fetched(core, from, &records);
                 }
             }
+            Ok(Answer::Reopens) if self.yields_to(core, link) => {
+                self.broadcast(core, &Control::Bye);
+                return Step::Gather(link);
+            }
             Ok(answer) => {
                 if self.lookout.answered(core, &self.known, link, answer) {
                     let why = JoinRefused::GoesOn;
@@ -214,6 +218,23 @@ impl Host {
             Err(_) => core.fault(link, Fault::Garbage),
         }
         Step::Stay
+    }
+
+    /// Whether another host with a lower place gathers instead, as two hosts would wait for each other. Without a quorum
+    /// apart from that host, a false claim holds up nothing. A host that has signed a proposal keeps to it.
+    fn yields_to(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let mut lower = (0..self.book.me as u8).filter(|peer| self.book.roster().contains(*peer));
+        let other = lower.find(|peer| proved.is_some_and(|(id, _)| id == self.id_of(*peer)));
+        let needed = other.is_some_and(|other| {
+            let without = self.book.roster().without(std::iter::once(other).collect());
+            !self.book.head().is_quorum(without)
+        });
+        needed && self.attempt == 0 && matches!(self.stage, Stage::Gathering)
+    }
+
+    pub(crate) fn into_context(self) -> RejoinContext {
+        self.known
     }
 
     /// Does what is due.

@@ -28,7 +28,11 @@ impl Net {
 
     /// Another run of peer 3's process hosts the match again.
     fn hosts_again(&mut self, run: u8, log: &[Record], others: &[usize], wait: Duration) {
-        let at = 3;
+        self.hosts(3, run, log, others, wait);
+    }
+
+    /// A new incarnation of this peer reopens the match.
+    fn hosts(&mut self, at: usize, run: u8, log: &[Record], others: &[usize], wait: Duration) {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
@@ -570,4 +574,21 @@ fn joiner_is_not_told_where_a_quorum_admits_it() {
     net.run(net.now() + Duration::from_secs(8));
     assert_eq!(net.causes(1), [RosterCause::Rejoined]);
     assert_eq!(net.waiting_joiners(0), []);
+}
+
+#[test]
+fn two_hosts_of_one_reopening_gather_at_the_lower_seat() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    (0..2).for_each(|at| net.kill(at));
+    for at in [1, 0] {
+        let log = net.log_of(at);
+        net.hosts(at, 90 + at as u8, &log, &[1 - at], Duration::from_secs(600));
+    }
+    net.run(net.now() + Duration::from_secs(8));
+    for at in 0..2 {
+        assert_eq!(net.causes(at), [RosterCause::Reopened], "peer {at}");
+        assert_eq!(net.session(at).status(), Status::Running);
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+    }
 }
