@@ -565,23 +565,6 @@ impl Peer {
         })
     }
 
-    /// The command that reopens the match from its newest recording, if any.
-    pub fn reopen_command(&self) -> Option<String> {
-        let recording = self.newest_recording()?;
-        let identity = self.identity.as_deref();
-        Some(plain::reopen_command(Some(recording), identity))
-    }
-
-    /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
-    fn newest_recording(&self) -> Option<&Path> {
-        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
-        let came_from = self.came_from.as_deref();
-        match self.rejoining && self.executed < self.recorded {
-            true => came_from.or(replay),
-            false => replay.or(came_from),
-        }
-    }
-
     fn save_contacts(&self, contacts: &[Contact]) {
         let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
             return;

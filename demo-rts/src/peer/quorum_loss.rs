@@ -6,6 +6,7 @@ use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::options::OnQuorumLoss;
+use crate::plain;
 use crate::play_on;
 use crate::recording::{beside, recorder};
 use lockstep::log::Record;
@@ -73,6 +74,23 @@ impl Peer {
     /// Whether quorum loss was told, and has not passed.
     pub fn has_lost_quorum(&self) -> bool {
         self.quorum_lost.is_some()
+    }
+
+    /// The command that reopens the match from its newest recording, if any.
+    pub fn reopen_command(&self) -> Option<String> {
+        let recording = self.newest_recording()?;
+        let identity = self.identity.as_deref();
+        Some(plain::reopen_command(Some(recording), identity))
+    }
+
+    /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
+    pub(super) fn newest_recording(&self) -> Option<&Path> {
+        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
+        let came_from = self.came_from.as_deref();
+        match self.rejoining && self.executed < self.recorded {
+            true => came_from.or(replay),
+            false => replay.or(came_from),
+        }
     }
 
     /// Whether it hosts a reopening that is begun again until its player leaves.

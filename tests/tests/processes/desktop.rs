@@ -317,7 +317,7 @@ fn a_window_without_a_quorum_reopens_and_the_killed_host_rejoins() {
     guest.press(&["Tab", "Tab", "Return"]);
     guest.until_seen(menu::TICKET_HINT);
     guest.click_on(menu::PASTE);
-    guest.press(&["Tab", "Return"]);
+    guest.click_on(menu::JOIN_IT);
     greet_and_begin(&host, &guest);
 
     host.kill();
