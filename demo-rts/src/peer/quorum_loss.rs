@@ -45,11 +45,12 @@ impl Again {
         network: &Network,
     ) -> Option<Again> {
         let addresses = network.transport.addresses();
-        let ports = addresses.iter().filter_map(|address| {
+        // All addresses are of one socket.
+        let port = addresses.iter().find_map(|address| {
             let (_, port) = address.rsplit_once(':')?;
             port.parse().ok()
         });
-        let port = ports.last().unwrap_or(listen.port());
+        let port = port.unwrap_or(listen.port());
         (key == KeyChoice::Kept).then(|| Again {
             common: common.clone(),
             listen: SocketAddr::new(listen.ip(), port),
