@@ -662,12 +662,8 @@ impl Session {
                 self.phase = Phase::Return(joiner);
                 self.step(next.into());
             }
-            Step::End(reason) => {
-                if matches!(self.phase, Phase::Over) {
-                    return;
-                }
-                self.end(reason);
-            }
+            Step::End(_) if matches!(self.phase, Phase::Over) => {}
+            Step::End(reason) => self.end(reason),
         }
     }
 
