@@ -2,7 +2,7 @@ use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part};
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::Terms;
 
 /// A running match of a person against a bot, and the person's screen.
 fn begun() -> (Peer, Table) {
@@ -77,12 +77,12 @@ fn keys_reopen_the_match_or_go_on_alone_after_quorum_loss() {
     };
     let listen = "127.0.0.1:0".parse().unwrap();
     let part = Part::Host {
-        seats: 2,
+        terms: Terms {
+            seats: 2,
+            ..Terms::default()
+        },
         bots: 0,
         listen,
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::Pause,
-        absent: Absent::Idle,
     };
     let mut host = Peer::start(&part, Bots::None, &options("host"), KeyChoice::Kept).unwrap();
     let ticket = host.ticket().unwrap();
