@@ -6,7 +6,7 @@ use crate::options;
 use crate::world::{LONGEST_MINUTES, MapKind, SHORTEST_MINUTES, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow, Terms};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -327,6 +327,19 @@ pub struct Common {
     /// Verbosity on stderr.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
     pub log: LogLevel,
+}
+
+impl Host {
+    /// What holds for all peers of the match, but for plan and turn limit.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            seats: self.seats,
+            on_slow: self.on_slow,
+            on_desync: self.on_desync,
+            absent: self.absent,
+            ..Terms::default()
+        }
+    }
 }
 
 impl Common {

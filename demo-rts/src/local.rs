@@ -14,7 +14,7 @@ use crate::tally::Summary;
 use crate::terminal;
 use crate::world::{Effect, World};
 use agreement::Agreement;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::Terms;
 use lockstep::{Ended, Event, Status};
 use show::Show;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -195,12 +195,12 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
         ..common.clone()
     };
     let host = Part::Host {
+        terms: Terms {
+            seats: peers,
+            ..Terms::default()
+        },
         bots: 0,
-        seats: peers,
         listen: LOOPBACK,
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::default(),
-        absent: Absent::Idle,
     };
     let mut host = Peer::start(&host, bots, &options(0), KeyChoice::Ephemeral)?;
     let ticket = host.ticket().expect("a host has a ticket");

@@ -11,7 +11,7 @@ use crate::plain;
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
+use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, JoinRefused, Match, MatchId, Moment, PeerId, Plan, Rejoin,
@@ -116,16 +116,11 @@ impl Bots {
 pub enum Part<'a> {
     /// It hosts a new match.
     Host {
-        seats: u8,
+        /// What holds for all; the common options give plan and turn limit.
+        terms: Terms,
         /// Seats for bots of the host.
         bots: u8,
         listen: SocketAddr,
-        /// What to do about a slow machine.
-        on_slow: OnSlow,
-        /// What to do when worlds differ.
-        on_desync: OnDesync,
-        /// What to do with a missing player's seats.
-        absent: Absent,
     },
     Join {
         ticket: &'a Ticket,
@@ -215,7 +210,7 @@ impl Peer {
             ..Config::default()
         };
         if let Some(plan) = common.plan {
-            config.plan = plan;
+            config.terms.plan = plan;
         }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
@@ -230,19 +225,16 @@ impl Peer {
         let mut leave_after = None;
         let game = match part {
             Part::Host {
-                seats,
+                terms,
                 bots,
                 listen,
-                on_slow,
-                on_desync,
-                absent,
             } => {
-                config.seats = *seats;
+                config.terms = Terms {
+                    plan: config.terms.plan,
+                    turn_limit: common.turns,
+                    ..*terms
+                };
                 config.own_seats = bots.saturating_add(1);
-                config.on_slow = *on_slow;
-                config.on_desync = *on_desync;
-                config.absent = *absent;
-                config.turn_limit = common.turns;
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());
                 config.network = Some(network);
@@ -272,18 +264,17 @@ impl Peer {
                 Match::reopen((*from).clone(), *wait, config)?
             }
             Part::Alone { seats } => {
-                config.seats = *seats;
                 config.own_seats = *seats;
-                config.turn_limit = common.turns;
+                config.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.plan = ALONE;
+                    config.terms.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
-                config.turn_limit = common.turns;
+                config.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.plan = ALONE;
+                    config.terms.plan = ALONE;
                 }
                 Match::play_on((*from).clone(), config)?
             }

@@ -93,6 +93,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             play(&part, bots, ("skirmish", notes), &common, None)
         }
         Command::Host(host) => {
+            let terms = host.terms();
             let common = begin(host.common, outer);
             if host.relay.is_some() {
                 return Err(
@@ -115,12 +116,9 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             }
             options::networked(common.plan.unwrap_or_default())?;
             let part = Part::Host {
-                seats: host.seats,
+                terms,
                 bots: 0,
                 listen: host.listen,
-                on_slow: host.on_slow,
-                on_desync: host.on_desync,
-                absent: host.absent,
             };
             play(&part, bots, ("host", Vec::new()), &common, file)
         }

@@ -7,10 +7,8 @@ use pushing::{Push, Setup, World};
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let config = Config {
-        seats: 2,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.terms.seats = 2;
     let mut game = match std::env::args().nth(1) {
         None => Match::<World>::host(Setup { width: 24 }, config)?,
         Some(ticket) => Match::join(&ticket.parse()?, config)?,

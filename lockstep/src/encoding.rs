@@ -3,6 +3,8 @@
 //! Integers are little-endian varints (LEB128, shortest form only) unless a fixed width is named, so that one
 //! value has one encoding.
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes that are not what they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
@@ -141,6 +143,28 @@ impl<'a> Reader<'a> {
             0 => Ok(()),
             _ => Err(self.fail("more bytes than expected")),
         }
+    }
+}
+
+/// A signature in two halves, as serde knows arrays up to 32.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Signature([u8; 32], [u8; 32]);
+
+impl From<[u8; 64]> for Signature {
+    fn from(bytes: [u8; 64]) -> Self {
+        let mut halves = Signature([0; 32], [0; 32]);
+        halves.0.copy_from_slice(&bytes[..32]);
+        halves.1.copy_from_slice(&bytes[32..]);
+        halves
+    }
+}
+
+impl From<Signature> for [u8; 64] {
+    fn from(halves: Signature) -> Self {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&halves.0);
+        bytes[32..].copy_from_slice(&halves.1);
+        bytes
     }
 }
 

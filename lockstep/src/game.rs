@@ -139,7 +139,7 @@ impl<S: Simulation> Match<S> {
     }
 
     /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats: the
-    /// first of them is the one that the moment names. `config.turn_limit` counts turns from there on.
+    /// first of them is the one that the moment names. The turn limit of `config.terms` counts turns from there on.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).

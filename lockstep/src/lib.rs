@@ -60,7 +60,8 @@
 //!
 //! # fn key_pressed() -> bool { true }
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let config = Config { seats: 2, ..Config::default() };
+//!     let mut config = Config::default();
+//!     config.terms.seats = 2;
 //!     let mut game = match std::env::args().nth(1) {
 //!         None => Match::<World>::host((), config)?,
 //!         Some(ticket) => Match::join(&ticket.parse()?, config)?,
@@ -96,7 +97,7 @@
 //! |---|---|
 //! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `rejoin`, `single_player`, `play_on`, or [`over`](Match::over) any source of turns |
 //! | what happens in it | [`Event`], [`Status`], [`Ended`]; [`Refused`] for a command that is not taken |
-//! | settings | `Config`, [`Plan`] (how long turns are), [`Limits`] |
+//! | settings | `Config`, [`Terms`](log::Terms) (what the host settles for all), [`Plan`] (how long turns are), [`Limits`] |
 //! | a loop of your own | [`source::TurnSource`]; [`world_entries`] decodes a turn |
 //! | keeping the match | [`log::LogStore`]; on disk by the crate `replay` |
 //! | another network than QUIC | [`Transport`] |

@@ -7,7 +7,7 @@ mod clock;
 mod network;
 mod report;
 
-use crate::log::{Absent, LogStore, OnDesync, OnSlow, PauseBudget};
+use crate::log::{LogStore, Terms};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
@@ -29,22 +29,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Config {
     /// What this peer calls itself; at most 32 bytes are kept.
     pub name: String,
-    /// Host: seats of the match, 1–16. Default 2.
-    pub seats: u8,
     /// Seats that this peer takes. Default 1.
     pub own_seats: u8,
-    /// Host: the turn plan. Default 200 ms × 2.
-    pub plan: Plan,
-    /// Host: turns after which the match ends, if it is to end so.
-    pub turn_limit: Option<u32>,
-    /// Host: how often and how long one seat may pause. Default three pauses, five minutes together.
-    pub pauses: PauseBudget,
-    /// Host: what becomes of a peer whose machine is too slow. Default: the match slows down for it.
-    pub on_slow: OnSlow,
-    /// Host: what becomes of a match whose worlds differ. Default: the others go on without a minority that differs.
-    pub on_desync: OnDesync,
-    /// Host: what plays the seats of a missing peer. Default: nothing, the seats stand idle.
-    pub absent: Absent,
+    /// Host: what holds for all peers, such as seats, plan and turn limit.
+    pub terms: Terms,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -74,14 +62,8 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             name: "player".to_owned(),
-            seats: 2,
             own_seats: 1,
-            plan: Plan::default(),
-            turn_limit: None,
-            pauses: PauseBudget::default(),
-            on_slow: OnSlow::default(),
-            on_desync: OnDesync::default(),
-            absent: Absent::default(),
+            terms: Terms::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
@@ -206,13 +188,7 @@ impl Live {
             expires: Some(config.invite_for),
             setup,
             rules,
-            seats: config.seats,
-            plan: config.plan,
-            turn_limit: config.turn_limit,
-            pauses: config.pauses,
-            on_slow: config.on_slow,
-            on_desync: config.on_desync,
-            absent: config.absent,
+            terms: config.terms,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -285,23 +261,21 @@ impl Live {
             expires: None,
             setup,
             rules,
-            seats: config.own_seats,
-            plan: Plan {
-                delay_turns: 1,
-                ..config.plan
+            terms: Terms {
+                seats: config.own_seats,
+                plan: Plan {
+                    delay_turns: 1,
+                    ..config.terms.plan
+                },
+                ..config.terms
             },
-            turn_limit: config.turn_limit,
-            pauses: config.pauses,
-            on_slow: config.on_slow,
-            on_desync: config.on_desync,
-            absent: config.absent,
         };
         Live::open(Role::Host(host), None, network, config)
     }
 
     /// Goes on alone from a moment of a recorded match, in all its seats, with the rules that it was played by.
-    /// `config.plan` is that of the turns behind it, and `config.turn_limit` counts those. `config.log`, where there is
-    /// one, holds the log up to the moment already.
+    /// Of `config.terms`, the plan is that of the turns behind it, and the turn limit counts those. `config.log`, where
+    /// there is one, holds the log up to the moment already.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`].
@@ -314,8 +288,8 @@ impl Live {
         }
         let role = Role::PlayOn {
             from,
-            plan: config.plan,
-            turn_limit: config.turn_limit,
+            plan: config.terms.plan,
+            turn_limit: config.terms.turn_limit,
         };
         Live::open(role, None, alone()?, config)
     }
@@ -425,7 +399,7 @@ impl Live {
             decided: false,
             next_turn: TurnNumber(0),
             counted: TurnNumber(0),
-            plan: config.plan,
+            plan: config.terms.plan,
         })
     }
 

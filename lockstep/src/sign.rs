@@ -13,6 +13,13 @@ pub trait Signer: Send {
     fn verify(&self, peer: PeerId, bytes: &[u8], signature: &[u8; 64]) -> bool;
 }
 
+impl dyn Signer + '_ {
+    /// Its [`verify`](Signer::verify) as a function.
+    pub fn verifier(&self) -> impl Fn(PeerId, &[u8], &[u8; 64]) -> bool + '_ {
+        |peer, bytes, signature| self.verify(peer, bytes, signature)
+    }
+}
+
 /// Ed25519 (RFC 8032), as in every match over a network.
 pub struct Ed25519(SigningKey);
 

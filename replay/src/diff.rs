@@ -178,7 +178,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         None => Peers::first(start.roster.len()),
     };
     let beyond = |turns: u32| turns.saturating_sub(cut);
-    let delay = u32::from(start.plan.delay_turns);
+    let delay = u32::from(start.terms.plan.delay_turns);
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // No turn beyond a quorum's files counts, not even those of the peers that went on.
         Some((_, Some(_))) => true,

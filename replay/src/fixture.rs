@@ -1,12 +1,12 @@
 //! A small world and its matches, for tests.
 
 use lockstep::log::{
-    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnDesync, OnSlow,
-    PauseBudget, Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes,
-    roster_hash, start_hash, start_signed_bytes, turn_hash,
+    Accept, AgreedStart, Bundle, Document, End, Equivocation, Keyframe, LogEntry, LogStore,
+    Metering, OnSlow, Record, RosterChange, RosterPeer, SignedBatch, Start, Terms, What,
+    roster_hash, start_hash, turn_hash,
 };
 use lockstep::session::Batch;
-use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
+use lockstep::session::roster::{Ballot, Peers, Value};
 use lockstep::sign::{Ed25519, Signer};
 use lockstep::{Incarnation, LogHash, MatchId, Plan, TurnNumber, world_entries};
 use serde::{Deserialize, Serialize};
@@ -255,12 +255,10 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         rules: RulesId([7; 16]),
         setup: Arc::from([3]),
         seed: Seed([5; 32]),
-        plan: Plan::default(),
-        turn_limit: Some(turns),
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
+        terms: Terms {
+            turn_limit: Some(turns),
+            ..Terms::default()
+        },
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),
@@ -276,7 +274,7 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
     let mut log_hash = start_hash(&start);
     start.signatures = signers
         .iter()
-        .map(|signer| signer.sign(&start_signed_bytes(log_hash)))
+        .map(|signer| AgreedStart(log_hash).sign(signer))
         .collect();
     let start = Arc::new(start);
     let mut world = Coins::new(&sim::Start {
@@ -342,11 +340,8 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         outcome: None::<Outcome>,
         signatures: Vec::new(),
     };
-    let signed = end_signed_bytes(&end);
-    end.signatures = roster
-        .iter()
-        .map(|peer| (peer, signers[usize::from(peer)].sign(&signed)))
-        .collect();
+    let signature = |peer: u8| (peer, end.sign(&signers[usize::from(peer)]));
+    end.signatures = roster.iter().map(signature).collect();
     records.push(Record::End(end));
     Played { records, worlds }
 }
@@ -400,9 +395,9 @@ fn accepted(place: &Place<'_>, value: Value, by: &[u8]) -> RosterChange {
     let ballot = Ballot { round: 1, peer: 0 };
     let accept = |peer: &u8| {
         let peer = *peer;
-        let signed = accept_signed_bytes(start, peer, epoch, ballot, value);
-        let signed = signed.expect("there is such a place");
-        (peer, signers[usize::from(peer)].sign(&signed))
+        let accept = Accept::of(start, peer, epoch, ballot, value);
+        let accept = accept.expect("there is such a place");
+        (peer, accept.sign(&signers[usize::from(peer)]))
     };
     RosterChange {
         epoch,

@@ -112,7 +112,7 @@ impl Player {
     /// A player at the first turn, at [`Speed::NORMAL`].
     pub fn new(reader: Reader) -> Self {
         let cursor = reader.cursor(TurnNumber(0));
-        let plan = reader.start().plan;
+        let plan = reader.start().terms.plan;
         Player {
             reader,
             cursor,
@@ -363,7 +363,7 @@ impl Player {
             match_id: start.match_id,
             own: Vec::new(),
             seats: start.seat_infos(),
-            plan: start.plan,
+            plan: start.terms.plan,
         });
     }
 
@@ -386,7 +386,9 @@ impl Player {
     fn end_reason(&self) -> EndReason {
         match self.reader.end() {
             Some(end) if end.outcome.is_some() => EndReason::Decided,
-            Some(end) if self.reader.start().turn_limit == Some(end.turns) => EndReason::TurnLimit,
+            Some(end) if self.reader.start().terms.turn_limit == Some(end.turns) => {
+                EndReason::TurnLimit
+            }
             _ => EndReason::ReplayEnd,
         }
     }
@@ -449,7 +451,7 @@ impl TurnSource for Player {
                 self.checksum = Some(checksum);
                 self.executed = 0;
                 self.cursor = self.reader.cursor(TurnNumber(0));
-                (self.plan, self.paused) = (self.reader.start().plan, false);
+                (self.plan, self.paused) = (self.reader.start().terms.plan, false);
                 if !std::mem::replace(&mut self.told_start, true) {
                     self.emit_start();
                 }

@@ -184,7 +184,7 @@ impl Pass {
                 spans: Vec::new(),
                 plans: vec![PlanAt {
                     turn: TurnNumber(0),
-                    plan: start.plan,
+                    plan: start.terms.plan,
                     slow: Vec::new(),
                 }],
                 continuations: Vec::new(),
@@ -194,7 +194,7 @@ impl Pass {
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
-            metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
             rosters: Rosters::new(start.clone()),
             metered: None,
             marked_bytes: MARK_EVERY_BYTES,

@@ -6,8 +6,8 @@ use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Continuation, Metering, OnSlow, Record, RosterChange, Start, continued_hash,
-    end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash,
+    AgreedStart, Bundle, Continuation, Document, Metering, OnSlow, Record, RosterChange, Start,
+    continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
@@ -242,8 +242,8 @@ pub fn verify<S: Simulation>(
         runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
-        plan: start.plan,
-        metering: Metering::new(start.plan.tick_ms, start.on_slow),
+        plan: start.terms.plan,
+        metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
         began: 0,
         options,
         agreed: 0,
@@ -468,9 +468,10 @@ impl<S: Simulation> Run<'_, S> {
 
     fn check_start(&mut self, reader: &Reader) -> Result<(), Wrong> {
         let start = reader.start();
-        let signed = start_signed_bytes(self.log_hash);
+        let agreed = AgreedStart(self.log_hash);
         for (peer, (place, signature)) in start.roster.iter().zip(&start.signatures).enumerate() {
-            if !(self.options.signature)(place.peer, &signed, signature) {
+            let signed = agreed.with(*signature);
+            if !signed.is_by(place.peer, self.options.signature) {
                 return Err(Wrong::StartSignature { peer: peer as u8 });
             }
             self.result.signatures += 1;
@@ -574,11 +575,10 @@ impl<S: Simulation> Run<'_, S> {
             .into());
         }
         self.result.checksums += 1;
-        let signed = end_signed_bytes(end);
         for (peer, signature) in &end.signatures {
             let place = self.speaking.roster.get(usize::from(*peer));
-            if !place.is_some_and(|place| (self.options.signature)(place.peer, &signed, signature))
-            {
+            let signed = end.with(*signature);
+            if !place.is_some_and(|place| signed.is_by(place.peer, self.options.signature)) {
                 return Err(Wrong::EndSignature { peer: *peer }.into());
             }
             self.result.signatures += 1;

@@ -120,7 +120,7 @@ impl<'a, S: Simulation> Check<'a, S> {
 
     fn run_seed(&mut self, seed: u64, report: &mut Report) -> Result<(), Failure> {
         let mut tick = 0;
-        // What a step broke before it panicked is thrown away with its worlds.
+        // A panic leaves broken worlds behind, and they are dropped here.
         let result = catch_unwind(AssertUnwindSafe(|| self.run_ticks(seed, &mut tick, report)));
         result
             .unwrap_or(Err(Problem::Panicked))
@@ -287,7 +287,7 @@ pub enum CommandFault {
     #[error("postcard cannot read it back")]
     Unreadable,
     /// It comes back with other bytes.
-    #[error("it reads back as another one")]
+    #[error("it reads back as another command")]
     Changed,
 }
 

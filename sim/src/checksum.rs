@@ -40,14 +40,6 @@ impl Sink for Sum {
     }
 }
 
-impl Checksum {
-    /// The checksum of these bytes.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(crc32fast::hash(bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -149,10 +149,10 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Goes on only if what was just read is good.
+    /// Checks what was just read.
     ///
     /// # Errors
-    /// [`fail`](Self::fail) of `what` if it is not.
+    /// [`fail`](Self::fail) with `what` unless `good`.
     pub const fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
         if good { Ok(()) } else { Err(self.fail(what)) }
     }

@@ -44,7 +44,7 @@ pub struct Digest {
 pub struct DigestSection {
     /// Its name; empty for what a world writes before it names anything.
     pub name: &'static str,
-    /// Over its fields' hashes.
+    /// The hash over its fields' hashes.
     pub hash: u64,
     /// In the order in which the world writes them.
     pub fields: Vec<DigestField>,
@@ -55,13 +55,13 @@ pub struct DigestSection {
 pub struct DigestField {
     /// Its name; empty for what a section writes before it names a field.
     pub name: &'static str,
-    /// Over its chunks' hashes.
+    /// The hash over its chunks' hashes.
     pub hash: u64,
     /// Bytes of one row. 0: it is not one column.
     pub width: u32,
-    /// Where it begins in the world's bytes, as [`State::save`](crate::State::save) writes them.
+    /// Offset of its first byte in what [`State::save`](crate::State::save) writes.
     pub at: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u64,
     /// CRC-32 of each [`CHUNK`](Digest::CHUNK) bytes.
     pub chunks: Vec<u32>,
@@ -104,7 +104,7 @@ impl Digest {
     /// Bytes that one leaf covers: 4,096 rows of a column of 32 bits.
     pub const CHUNK: u64 = 16 << 10;
 
-    /// Of bytes without names.
+    /// The digest of bytes without names.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut digester = Digester::new();
@@ -124,7 +124,7 @@ impl Digest {
         &self.sections
     }
 
-    /// The checksum of the bytes that it was made of.
+    /// The checksum of the digested bytes.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         let mut sum = crc32fast::Hasher::new();
@@ -137,8 +137,8 @@ impl Digest {
         Checksum(sum.finalize())
     }
 
-    /// The first spot in which they differ. Where sections, fields or lengths differ already, all of the
-    /// first such field.
+    /// The first spot in which the digests differ. Where sections, fields or lengths differ already, the spot
+    /// is the whole first such field.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<Spot> {
         if self == other {
@@ -202,7 +202,7 @@ impl DigestField {
 pub struct Digester {
     sections: Vec<DigestSection>,
     field: DigestField,
-    /// Of the chunk begun, and how much of it there is.
+    /// The checksum of the chunk in progress, `filled` bytes long.
     open: crc32fast::Hasher,
     filled: u64,
 }
@@ -433,7 +433,7 @@ mod tests {
             let world = world(units);
             let bytes = world.bytes();
             prop_assert_eq!(world.digest().checksum(), Checksum::of(&bytes));
-            // In whichever pieces the bytes come, their digest is one.
+            // The split into pieces does not change the digest.
             let mut digester = Digester::new();
             let mut rest = &bytes[..];
             for piece in pieces {

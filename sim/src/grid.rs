@@ -1,14 +1,14 @@
-//! A uniform grid over positions: who is near whom.
+//! A uniform grid over positions, for finding neighbours.
 
 use crate::{Num, Vec2};
 use std::ops::Range;
 
-/// Sorts items by place. Derived from positions, never state: fill it in the step that asks it.
+/// Sorts items by place. A grid is derived from positions and never state: fill it in the step that queries
+/// it.
 ///
-/// Items are the rows of a world's columns. The grid gives each a place in the order of their cells, so
-/// that what is near lies side by side: for each row of cells, a question is answered by one run of places.
-/// A world that asks much gathers what it asks about into columns of that [`order`](Self::order); one that
-/// asks little asks [`around`](Self::around).
+/// Items are the rows of a world's columns. The grid sorts them by cell, so neighbours lie side by side: a
+/// query takes one run of places per row of cells. A world with many queries copies the queried columns into
+/// that [`order`](Self::order). A world with few queries calls [`around`](Self::around).
 ///
 /// Cells are squares whose side is a power of two (in 1/65,536 of a tile). Positions outside of the grid's
 /// rectangle count as its border cells. Filling sorts by counting, in time linear in items and cells, and
@@ -52,10 +52,10 @@ impl Grid {
     /// The cell, and then the place, of an item that is left out.
     pub const NOWHERE: u32 = u32::MAX;
 
-    /// An empty grid over the rectangle from `low` to `high` with cells of about `cell` a side: rounded
-    /// up to a power of two, and doubled until there are at most 2^22 of them.
+    /// An empty grid over the rectangle from `low` to `high` with cells of about `cell` a side. The side is
+    /// rounded up to a power of two, and doubled until there are at most 2^22 cells.
     ///
-    /// A good side is the radius most often asked for.
+    /// A good side is the most common query radius.
     #[must_use]
     pub fn new(low: Vec2, high: Vec2, cell: Num) -> Self {
         let width = span(low.x, high.x);
@@ -93,8 +93,8 @@ impl Grid {
         row.wrapping_mul(self.columns).wrapping_add(column)
     }
 
-    /// Forgets all items and takes these, fewer than 2^32: the numbers of the cells that item 0, 1, 2 and so
-    /// on lie in. [`NOWHERE`](Self::NOWHERE) leaves an item out.
+    /// Replaces all items by these, fewer than 2^32. `cells` holds the cell numbers of item 0, 1, 2 and so
+    /// on. [`NOWHERE`](Self::NOWHERE) leaves an item out.
     ///
     /// # Panics
     /// For a cell that the grid does not have.
@@ -103,8 +103,8 @@ impl Grid {
         I::IntoIter: Clone,
     {
         let cells = cells.into_iter();
-        // Counted two entries late, a running sum leaves each cell's start one entry late, and the
-        // scattering below moves that on to the cell's end, which is the next cell's start.
+        // Counts go in two entries late, so the running sum leaves each cell's start one entry late. The
+        // scattering below advances that entry to the cell's end, which is the next cell's start.
         let starts = &mut self.starts[..];
         starts.fill(0);
         for cell in cells.clone().filter(|cell| *cell != Self::NOWHERE) {
@@ -144,8 +144,8 @@ impl Grid {
         &self.places
     }
 
-    /// Where in the [`order`](Self::order) the items of all cells lie that touch the rectangle from `low` to
-    /// `high`: a run for each row of cells.
+    /// The places in the [`order`](Self::order) of all items in cells that touch the rectangle from `low` to
+    /// `high`: one run per row of cells.
     #[inline(always)]
     pub fn runs(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = Range<usize>> + '_ {
         let (left, bottom) = self.column_and_row(low);
@@ -159,15 +159,15 @@ impl Grid {
         })
     }
 
-    /// The items of all cells that touch the rectangle from `low` to `high`, in cell order: more than lie in
-    /// it, for callers that look by themselves.
+    /// The items of all cells that touch the rectangle from `low` to `high`, in cell order. Some lie outside
+    /// the rectangle, so the caller tests each position.
     pub fn around(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = u32> + '_ {
         self.runs(low, high)
             .flat_map(|run| self.order[run].iter().copied())
     }
 
-    /// How many pairs of items share a cell, an item and itself included: what it takes to hold all items of
-    /// each cell against each other.
+    /// Pairs of items that share a cell, each item with itself included: the cost of comparing all items cell
+    /// by cell.
     #[must_use]
     pub fn pairs(&self) -> u64 {
         let cells = self.starts[..self.starts.len() - 1].windows(2);
@@ -176,7 +176,7 @@ impl Grid {
             .sum()
     }
 
-    /// Bytes that it keeps.
+    /// Bytes of memory that the grid keeps.
     #[must_use]
     pub fn memory(&self) -> usize {
         let columns = [&self.starts, &self.order, &self.places];

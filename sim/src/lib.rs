@@ -96,7 +96,7 @@
 //! race.save(&mut snapshot);
 //! assert_eq!(Race::load(&snapshot)?.checksum(), race.checksum());
 //!
-//! // In a test of the game: is it deterministic, whatever anybody issues?
+//! // In a test of the game: the race stays deterministic under any commands.
 //! sim::check::<Race>(&start)
 //!     .commands(move |_, random| {
 //!         let id = Id { slot: random.below(3), generation: 1 };
@@ -114,7 +114,7 @@
 //! | numbers | [`Num`], [`Vec2`], [`Angle`], [`isqrt`], [`sqrt`]; exact products are [`Wide`], exact squares [`Square`] |
 //! | chance | [`Stream`] |
 //! | things with ids | [`Arena`]; [`Slots`] for worlds in columns; [`Id`] |
-//! | who is near whom | [`Grid`] |
+//! | neighbours | [`Grid`] |
 //! | bytes | [`state_by_serde!`] for most worlds; [`Sink`] and [`Reader`] for large ones in columns; [`Sum`] |
 //! | finding faults | [`check()`], [`diff`](diff()), [`Digest`] |
 //!

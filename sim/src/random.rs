@@ -9,8 +9,8 @@ use std::ops::Range;
 /// One stream of random numbers. A world keeps one per purpose as fields of its state, so that a new
 /// draw in combat does not shift the weather.
 ///
-/// The numbers are those of PCG-XSH-RR 64/32, on every machine and forever: changing them would change
-/// the rules of every game. They are not secret: whoever knows the seed knows them all.
+/// The numbers are those of PCG-XSH-RR 64/32, on every machine and forever: changing them would change the
+/// rules of every game. They are not secret: the seed determines them all.
 ///
 /// ```
 /// use sim::{Seed, Stream};
@@ -59,8 +59,8 @@ impl Stream {
         if n == 0 {
             return 0;
         }
-        // Lemire's multiplication, whose few low products are drawn again. A snapshot may hold a
-        // generator that is stuck, so the retries end; a working one needs as many once in 2^64 calls.
+        // Lemire's multiplication, with another draw for a few low products. A snapshot may hold a stuck
+        // generator, so the retries end. A working one needs that many once in 2^64 calls.
         let unfair = n.wrapping_neg() % n;
         let mut product = 0;
         for _ in 0..MOST_RETRIES {
@@ -115,7 +115,7 @@ impl Stream {
     }
 }
 
-/// What lies beyond 2^32 items is never drawn.
+/// Items beyond 2^32 are never drawn.
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

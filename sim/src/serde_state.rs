@@ -63,7 +63,7 @@ pub fn save<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
     encode(value, |bytes| out.extend_from_slice(bytes));
 }
 
-/// The value that [`save`] wrote. Memory stays within a small multiple of the input, whatever it holds.
+/// The value that [`save`] wrote. Memory stays within a small multiple of the input, whatever the bytes hold.
 ///
 /// # Errors
 /// For bytes that [`save`] never writes: bytes left over, numbers written longer than needed, maps out
@@ -135,7 +135,7 @@ impl<F: FnMut(&[u8])> postcard::ser_flavors::Flavor for Pieces<F> {
     }
 }
 
-/// Knows how far it got even after a failure.
+/// A reader that still tells its position after a failure.
 struct Cursor<'a> {
     bytes: &'a [u8],
     used: &'a Cell<usize>,
@@ -173,7 +173,7 @@ const fn reason(error: postcard::Error) -> &'static str {
         E::DeserializeUnexpectedEnd => "it ends too early",
         E::DeserializeBadVarint => "a number is out of range",
         E::DeserializeBadBool => "a truth value is neither 0 nor 1",
-        E::DeserializeBadChar => "a character is not one",
+        E::DeserializeBadChar => "a character is not valid",
         E::DeserializeBadUtf8 => "a text is not UTF-8",
         E::DeserializeBadOption => "an option is neither absent nor present",
         E::WontImplement | E::NotYetImplemented => "its type cannot be read back",

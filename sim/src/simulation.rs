@@ -33,29 +33,29 @@ pub struct Start<T> {
 /// One thing that reaches a step. Nothing else ever does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry<C> {
-    /// A player's intent. It may be illegal (dead unit, someone else's unit, no gold): the world gives
-    /// it one defined outcome, usually none.
+    /// A player's intent. It may be illegal (a dead unit, another seat's unit, no gold): the world gives it
+    /// one defined outcome, usually none.
     Command {
         /// The seat that issued it.
         seat: Seat,
-        /// What it wants.
+        /// The command itself.
         command: C,
     },
     /// A seat changed hands.
     Seat {
         /// The seat.
         seat: Seat,
-        /// Who holds it from this tick on.
+        /// How the seat is held from this tick on.
         state: SeatState,
     },
 }
 
-/// Who holds a seat.
+/// How a seat is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SeatState {
     /// A peer issues for it. Every seat starts so.
     Played,
-    /// Its peer is gone; nobody issues for it.
+    /// Its peer is gone, and the seat issues nothing.
     Idle,
     /// Its peer is gone; the world's own AI plays it.
     Ai,
@@ -72,7 +72,7 @@ pub struct Outcome {
 
 /// A deterministic world.
 pub trait Simulation: State {
-    /// The game's own settings, chosen by the host and signed by everybody.
+    /// The game's own settings, chosen by the host and signed by every peer.
     type Setup: Serialize + DeserializeOwned + Clone;
     /// A player's intent. Evolve it by appending variants; anything else changes [`rules`](Self::rules).
     type Command: Serialize + DeserializeOwned + Clone;
@@ -90,8 +90,8 @@ pub trait Simulation: State {
     /// A panic here takes the game down: no entry that a peer can send may cause one.
     fn step(&mut self, entries: &[Entry<Self::Command>], effects: &mut Vec<Self::Effect>);
 
-    /// How the match ended, once it has. Asked after the last tick of each turn; the first answer
-    /// that is not `None` ends the match for everybody at that turn.
+    /// How the match ended, once it has. The session asks after the last tick of each turn. The first answer
+    /// that is not `None` ends the match for all peers at that turn.
     fn outcome(&self) -> Option<Outcome> {
         None
     }

@@ -7,6 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Checksum(pub u32);
 
+impl Checksum {
+    /// The checksum of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(crc32fast::hash(bytes))
+    }
+}
+
 impl std::fmt::Display for Checksum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:08x}", self.0)
@@ -148,12 +156,12 @@ pub trait State: Sized {
 
     /// Describes the world to a visitor: sections, their rows, the rows' fields.
     ///
-    /// It serves people only: the first difference of two worlds, the contents of a replay. What is not
-    /// shown here is compared all the same, but a difference in it has no name.
+    /// Visits serve people only: the first difference of two worlds, the contents of a replay. Bytes that a
+    /// visit does not show are compared all the same, but a difference in them has no name.
     fn visit(&self, to: &mut dyn Visit);
 }
 
-/// What walks through a world that describes itself.
+/// A visitor of a world that describes itself.
 pub trait Visit {
     /// A section of `rows` rows begins. `false` skips its rows.
     fn section(&mut self, name: &str, rows: usize) -> bool;

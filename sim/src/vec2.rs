@@ -48,8 +48,8 @@ impl Vec2 {
             .x
             .wide_mul(other.x)
             .wrapping_add(self.y.wide_mul(other.y));
-        // Each product lies between −(2^62 − 2^31) and 2^62: only 2^63 wraps, and to what no other sum is.
-        // Loops of dot products take this comparison eight at a time, as they do not a saturating sum.
+        // Each product lies between −(2^62 − 2^31) and 2^62: only the sum 2^63 wraps, to a value that no
+        // other sum has. In loops this comparison runs eight at a time, unlike a saturating sum.
         if sum.to_bits() == i64::MIN {
             Wide::MAX
         } else {
@@ -104,7 +104,7 @@ impl Vec2 {
     #[inline]
     #[must_use]
     pub const fn within(self, other: Self, radius: Num) -> bool {
-        // A radius squared is below 2^62, so a distance that saturated is rightly outside.
+        // A radius squared is below 2^62, so a saturated distance is rightly outside.
         let radius = radius.to_bits() as i64;
         radius >= 0 && self.distance_squared(other).to_bits() <= (radius * radius) as u64
     }

@@ -9,7 +9,7 @@ use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
 use demo_rts::world::{Command, Id, Setup, Tile, UnitView, World};
 use lockstep::harness::{Clock, Mesh, Surroundings, hosted, settings};
-use lockstep::log::{LogStore, Record};
+use lockstep::log::{LogStore, Record, Terms};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{Ed25519, Signer};
 use replay::Recorder;
@@ -120,7 +120,10 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
         Role::Host(HostConfig {
             rules: World::rules(&setup),
             setup: to_bytes(&setup),
-            turn_limit: Some(wanted.turn_limit),
+            terms: Terms {
+                turn_limit: Some(wanted.turn_limit),
+                ..hosted.terms
+            },
             ..hosted
         })
     } else {

@@ -35,7 +35,7 @@ use crate::random::Stream;
 use event::Event;
 use hostility::{Hostility, Signed};
 use lockstep::harness::{Clock, Driver, Due};
-use lockstep::log::PauseBudget;
+use lockstep::log::Terms;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
 use lockstep::{Channel, Limits, MatchId, PeerId};
@@ -473,13 +473,15 @@ fn host<W: Playable>(
         expires: None,
         setup: setup.to_vec(),
         rules: W::rules(&decoded),
-        seats: scenario.peers.iter().map(|peer| peer.seats).sum(),
-        plan: scenario.plan,
-        turn_limit: Some(scenario.turn_limit),
-        pauses: PauseBudget::default(),
-        on_slow: scenario.on_slow,
-        on_desync: scenario.on_desync,
-        absent: scenario.absent,
+        terms: Terms {
+            plan: scenario.plan,
+            seats: scenario.peers.iter().map(|peer| peer.seats).sum(),
+            turn_limit: Some(scenario.turn_limit),
+            on_slow: scenario.on_slow,
+            on_desync: scenario.on_desync,
+            absent: scenario.absent,
+            ..Terms::default()
+        },
     })
 }
 

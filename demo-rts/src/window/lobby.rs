@@ -58,7 +58,7 @@ impl Kind {
     /// The lobby for this part and these options. `None` for a match without a network.
     pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
         match part {
-            Part::Host { seats, .. } => Some(Kind::host(*seats, common)),
+            Part::Host { terms, .. } => Some(Kind::host(terms.seats, common)),
             Part::Join { .. } => Some(Kind::Join),
             Part::Rejoin { .. } => Some(Kind::Rejoin { old: None }),
             Part::Reopen { from, wait, .. } => {

@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     }
     use crate::world::MapKind;
-    use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
-    use lockstep::{Incarnation, MatchId, PeerId, Plan, Seat};
+    use lockstep::log::{RosterPeer, Terms};
+    use lockstep::{Incarnation, MatchId, PeerId, Seat};
     use std::sync::Arc;
 
     fn start(names: &[(&str, u8)]) -> Start {
@@ -257,12 +257,10 @@ mod tests {
             rules: sim::RulesId([0; 16]),
             setup: postcard::to_allocvec(&setup).unwrap().into(),
             seed: sim::Seed([0; 32]),
-            plan: Plan::default(),
-            turn_limit: None,
-            pauses: PauseBudget::default(),
-            on_slow: OnSlow::default(),
-            on_desync: OnDesync::default(),
-            absent: Absent::default(),
+            terms: Terms {
+                seats: names.iter().map(|(_, seats)| seats).sum(),
+                ..Terms::default()
+            },
             roster: roster.collect(),
             build: String::new(),
             signatures: Vec::new(),

@@ -1,12 +1,12 @@
-//! How many bytes an order takes, beside the fewest that any encoding could spend on the same trace; and how long its
-//! encoding takes, beside postcard's own of a list of ids.
+//! Bytes of an order, beside the least that any encoding could spend on the same trace. Time of its encoding,
+//! beside postcard's for a plain list of ids.
 //!
 //! `cargo bench -p demo-world --bench commands`
 
 #![allow(
     clippy::disallowed_methods,
     clippy::float_arithmetic,
-    reason = "it tells how long it took"
+    reason = "a benchmark reads the clock"
 )]
 
 use demo_world::world::{Command, Selection, Tile};
@@ -78,7 +78,7 @@ fn print_line(name: &str, orders: &[Command], bound_bits: f64) {
     );
 }
 
-/// Bits that name `count` of `living` units and a tile, at least.
+/// The least bits that name `count` of `living` units and a tile.
 fn bound(living: u32, count: u32, map: u16) -> f64 {
     log2_choices(living, count) + 2.0 * f64::from(map).log2()
 }

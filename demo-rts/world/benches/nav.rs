@@ -106,7 +106,7 @@ fn small() {
     close_a_wall(nav, &units, &goals);
 }
 
-/// A wall across the map, but for a gap, under all the ways: at once, and in the parts that a world does
+/// Builds a wall across the map with one gap, under all the ways: at once, and in the parts that a world does
 /// in a tick.
 fn close_a_wall(mut nav: Nav, units: &[(Tile, Goal)], goals: &[Goal]) {
     for y in (0..256).filter(|y| *y != 77) {
@@ -142,7 +142,7 @@ fn close_a_wall(mut nav: Nav, units: &[(Tile, Goal)], goals: &[Goal]) {
     println!("256²    ... and {} ticks", ticks.len());
 }
 
-/// All units ask once and walk a tile; who is there turns around.
+/// All units ask once and walk a tile. A unit at its goal turns around.
 fn tick(nav: &mut Nav, units: &mut [(Tile, Goal)], goals: &[Goal]) -> Duration {
     let (spent, ()) = timed(|| {
         nav.refresh();

@@ -3,10 +3,10 @@
 //!
 //! `cargo bench -p demo-world --bench step [-- QUICK]`
 //!
-//! Times are the least of several samples, each of many ticks, the compared ones taking turns: other work
-//! on the machine only ever adds.
+//! Each time is the least of several samples of many ticks, because other work on the machine only adds. The
+//! compared sides take turns.
 
-#![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod limit;
 
@@ -45,7 +45,7 @@ fn rows_one(samples: usize) {
     }
 }
 
-/// What one of those compared took.
+/// The times of one side of a comparison.
 #[derive(Clone, Copy)]
 struct Taken {
     step: Duration,
@@ -289,7 +289,7 @@ fn time(work: impl FnOnce()) -> Duration {
     began.elapsed()
 }
 
-/// Steps until there is something to measure: until units know their ways. On vast maps that takes longer,
+/// Steps until units know their ways, so that there is something to measure. On vast maps that takes longer;
 /// in small worlds they fight soon.
 fn warm_up(w: &mut World, density: Density) {
     let ticks = match (w.units().count(), density) {

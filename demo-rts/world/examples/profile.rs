@@ -1,10 +1,10 @@
-//! One scenario for so many ticks, on one thread: something for a sampling profiler to look at. Prints
-//! what each phase takes, and the checksum at the end.
+//! Runs one scenario on one thread, for a sampling profiler. It prints the time of each phase, and the
+//! checksum at the end.
 //!
 //! `cargo run --release -p demo-world --example profile -- SCENARIO [UNITS [TICKS [THREADS]]]`,
 //! where SCENARIO is archers, march, sparse, normal or dense. See `sim/docs/profile.md`.
 
-#![allow(clippy::disallowed_methods, reason = "it tells how long it took")]
+#![allow(clippy::disallowed_methods, reason = "a profile reads the clock")]
 
 use demo_world::world::{Density, Phase, Scenario, Setup, World};
 use sim::{Seat, Seed, Simulation, Start, State};

@@ -1,4 +1,5 @@
-//! The demo's world and its bots. They build for any target, and are optimised where the demo around them is not.
+//! The demo's world and its bots. The crate builds for any target, and is optimised even where the demo is
+//! not.
 
 pub mod bot;
 pub mod world;

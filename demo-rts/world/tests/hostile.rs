@@ -38,7 +38,7 @@ fn hostile_streams_change_nothing_but_the_world() {
     for (kind, count) in &run.kinds {
         println!("  {count:>9} {kind}");
     }
-    // Most variants must have been drawn, and must have been able to do something.
+    // Most variants must have been drawn, and some of their commands must have been obeyed.
     assert!(run.kinds.len() >= 12, "{:?}", run.kinds);
     assert!(run.refused < run.issued * 99 / 100, "nothing was obeyed");
     assert!(run.refused > 0, "nothing was refused");
@@ -56,7 +56,7 @@ struct Run {
     /// The longest step of a world that runs on one thread.
     worst: Duration,
     kinds: BTreeMap<String, u64>,
-    /// Encoded commands of bots: what is nearly right does most harm.
+    /// Encoded commands of bots: a nearly right command does most harm.
     sane: Vec<Vec<u8>>,
 }
 
@@ -192,7 +192,7 @@ impl Run {
             self.undecodable += 1;
             return None;
         };
-        // One in a thousand gives up: else every match would be over in a second.
+        // One surrender in a thousand stays: else every match would be over in a second.
         if command == Command::Surrender && self.random.below(1_000) > 0 {
             return None;
         }
@@ -227,20 +227,20 @@ impl Run {
     }
 }
 
-/// For a figure that is printed and decides nothing.
+/// The clock, for a figure that is printed and decides nothing.
 #[allow(clippy::disallowed_methods)]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// A world of those that are compared: each runs in a way of its own.
+/// One of the compared worlds: each runs in a way of its own.
 fn kept_alike(mut world: World, place: usize) -> World {
     world.set_threads(THREADS[place]);
     world.set_plain(place == PLAIN);
     world
 }
 
-/// What a world holds before a tick: it bounds what the tick may do.
+/// The sizes of a world before a tick, which bound the tick's work.
 struct Load {
     units: usize,
     buildings: usize,
@@ -282,7 +282,7 @@ impl Load {
     }
 }
 
-/// Nobody owns more than the rules allow, or keeps more orders waiting.
+/// No seat owns more than the rules allow, or keeps more orders waiting.
 fn check_bounds(world: &World, start: &Start<Setup>) {
     for seat in &start.seats {
         let buildings = world.buildings().filter(|b| b.seat == *seat).count();
@@ -317,7 +317,7 @@ const THREADS: [NonZeroUsize; 3] = [
 const STORMS: [u32; 3] = [40, 400, 5];
 /// Ways in which matches begin, one after the other.
 const BEGINNINGS: u64 = 5;
-/// Which of the worlds does without wide instructions, and which goes on from snapshots.
+/// The world that does without wide instructions, and the one that goes on from snapshots.
 const PLAIN: usize = 2;
 const RELOADED: usize = 1;
 /// Ticks from one comparison and snapshot to the next.

@@ -1,8 +1,8 @@
 //! Settings of sessions in a mesh, where the number of a peer is its address too.
 
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget};
+use crate::log::Terms;
 use crate::session::{HostConfig, Role, SessionConfig};
-use crate::{Limits, MatchId, PeerId, Plan};
+use crate::{Limits, MatchId, PeerId};
 use sim::RulesId;
 use std::time::Duration;
 
@@ -26,13 +26,10 @@ pub fn hosted(seats: u8) -> HostConfig {
         expires: None,
         setup: Vec::new(),
         rules: RULES,
-        seats,
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
+        terms: Terms {
+            seats,
+            ..Terms::default()
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! A batch: what one peer seals for one turn, and signs.
 
 use super::bundle::{LogEntry, MAX_LOAD, What, decode_entries, encode_entries};
+use super::document::{Document, Kind};
 use super::keyframe::SnapshotHash;
 use super::start::Start;
 use crate::encoding::{DecodeError, Reader, put_varint};
@@ -150,7 +151,12 @@ impl Batch {
     ) -> SignedBatch {
         let mut content = Vec::new();
         self.encode(&mut content);
-        let signature = signer.sign(&signed_bytes(match_id, incarnation, &content));
+        let sealed = Sealed {
+            match_id,
+            incarnation,
+            content: &content,
+        };
+        let signature = sealed.sign(signer);
         SignedBatch {
             peer,
             content: content.into(),
@@ -167,9 +173,7 @@ impl SignedBatch {
 
     /// Whether the signature is that of the roster's peer `self.peer`, for the match of `start`.
     pub fn is_signed(&self, start: &Start, signer: &dyn Signer) -> bool {
-        self.is_signed_by(start, |peer, bytes, signature| {
-            signer.verify(peer, bytes, signature)
-        })
+        self.is_signed_by(start, signer.verifier())
     }
 
     /// As [`is_signed`](Self::is_signed), with any means to verify a signature: [`Ed25519::verify`](crate::sign::Ed25519::verify)
@@ -192,8 +196,12 @@ impl SignedBatch {
     ) -> bool {
         let peer = start.roster.get(usize::from(self.peer));
         peer.is_some_and(|peer| {
-            let bytes = signed_bytes(start.match_id, incarnation, &self.content);
-            verify(peer.peer, &bytes, &self.signature)
+            let document = Sealed {
+                match_id: start.match_id,
+                incarnation,
+                content: &self.content,
+            };
+            document.with(self.signature).is_by(peer.peer, verify)
         })
     }
 }
@@ -208,14 +216,22 @@ pub(crate) fn seats_with_commands(entries: &[LogEntry]) -> impl Iterator<Item = 
         .filter(move |seat| last.replace(*seat) != Some(*seat))
 }
 
-fn signed_bytes(match_id: MatchId, incarnation: Incarnation, content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(content.len() + 64);
-    bytes.extend_from_slice(b"lockstep batch");
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&match_id.0);
-    bytes.extend_from_slice(&incarnation.0);
-    bytes.extend_from_slice(content);
-    bytes
+/// What a peer signs of a batch.
+struct Sealed<'a> {
+    match_id: MatchId,
+    incarnation: Incarnation,
+    content: &'a [u8],
+}
+
+impl Document for Sealed<'_> {
+    const KIND: Kind = Kind::Batch;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.reserve(32 + self.content.len());
+        out.extend_from_slice(&self.match_id.0);
+        out.extend_from_slice(&self.incarnation.0);
+        out.extend_from_slice(self.content);
+    }
 }
 
 /// A batch as its peer signed it.

@@ -27,6 +27,10 @@ impl Chain {
         );
     }
 
+    pub(crate) fn turn_limit(&mut self, limit: Option<u32>) {
+        self.number(limit.map_or(0, |turns| turns.saturating_add(1)));
+    }
+
     pub(crate) fn end(&self) -> LogHash {
         let mut hash = LogHash([0; 16]);
         self.0.finalize_xof().fill(&mut hash.0);

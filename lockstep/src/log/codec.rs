@@ -40,7 +40,7 @@ impl Codec {
     pub(crate) fn behind(start: &Start) -> Self {
         Codec {
             next: TurnNumber(0),
-            plan: start.plan,
+            plan: start.terms.plan,
             paused: false,
         }
     }

@@ -1,10 +1,13 @@
 //! How one player goes on alone from a moment of a match.
 
 use super::chain::Chain;
-use super::start::{OnDesync, OnSlow, RosterPeer, Start};
+use super::document::{Document, Kind};
+use super::start::{RosterPeer, Start};
+use super::terms::{OnDesync, OnSlow, Terms, put_turn_limit, turn_limit};
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::sign::Signer;
 use crate::text::{MAX_BUILD, MAX_NAME};
-use crate::{Incarnation, LogHash, PeerId, Plan};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 
 /// From here on the match is that of one player, who has all its seats: against bots, or to see what else could have
@@ -32,20 +35,15 @@ pub struct Continuation {
     pub turn_limit: Option<u32>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// The key's signature over [`signed_bytes`](Self::signed_bytes).
+    /// The key's signature over the rest of it but for the build, and over the match.
     pub signature: [u8; 64],
 }
 
 impl Continuation {
-    /// What the key signs. `before` is the start of the match, whose id it binds.
-    pub fn signed_bytes(&self, before: &Start) -> Vec<u8> {
-        let mut chain = Chain::new("lockstep continuation 1");
-        chain.bytes(&before.match_id.0);
-        self.chain(&mut chain);
-        let mut bytes = b"lockstep continue".to_vec();
-        bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-        bytes.extend_from_slice(&chain.end_256());
-        bytes
+    /// The same, signed as one of the match that began so.
+    pub fn signed(self, before: &Start, signer: &dyn Signer) -> Self {
+        let signature = self.of(before).sign(signer);
+        Continuation { signature, ..self }
     }
 
     /// Whether it has a seat of the match and its key has signed it. `verify` tells whether a signature is a peer's for
@@ -56,17 +54,30 @@ impl Continuation {
         verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         before.peer_with(self.seat).is_some()
-            && verify(self.peer, &self.signed_bytes(before), &self.signature)
+            && self
+                .of(before)
+                .with(self.signature)
+                .is_by(self.peer, verify)
+    }
+
+    pub(crate) fn of<'a>(&'a self, before: &Start) -> ContinuationOf<'a> {
+        ContinuationOf {
+            match_id: before.match_id,
+            continuation: self,
+        }
     }
 
     /// The start as it counts from here on: the same match, with one peer that has all seats. Nobody signs it; the
     /// continuation itself is signed.
     pub fn start(&self, before: &Start) -> Start {
         Start {
-            plan: self.plan,
-            turn_limit: self.turn_limit,
-            on_slow: OnSlow::Meter,
-            on_desync: OnDesync::default(),
+            terms: Terms {
+                plan: self.plan,
+                turn_limit: self.turn_limit,
+                on_slow: OnSlow::Meter,
+                on_desync: OnDesync::default(),
+                ..before.terms
+            },
             roster: vec![RosterPeer {
                 peer: self.peer,
                 incarnation: self.incarnation,
@@ -89,7 +100,7 @@ impl Continuation {
         chain.bytes(self.name.as_bytes());
         chain.number(u32::from(self.seat.0));
         chain.plan(&self.plan);
-        chain.number(self.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
+        chain.turn_limit(self.turn_limit);
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -101,8 +112,7 @@ impl Continuation {
         put_bytes(out, self.name.as_bytes());
         out.push(self.seat.0);
         self.plan.encode(out);
-        let limit = self.turn_limit.map_or(0, |turns| u64::from(turns) + 1);
-        put_varint(out, limit);
+        put_turn_limit(out, self.turn_limit);
         put_bytes(out, self.build.as_bytes());
         out.extend_from_slice(&self.signature);
     }
@@ -117,16 +127,27 @@ impl Continuation {
             name: reader.short_text(MAX_NAME, "a name above its limit")?,
             seat: Seat(reader.byte()?),
             plan: Plan::decode(reader)?,
-            turn_limit: match reader.varint()? {
-                0 => None,
-                turns => {
-                    let turns = u32::try_from(turns - 1);
-                    Some(turns.map_err(|_| reader.fail("too many turns"))?)
-                }
-            },
+            turn_limit: turn_limit(reader)?,
             build: reader.short_text(MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })
+    }
+}
+
+/// A continuation with the match that it binds.
+pub(crate) struct ContinuationOf<'a> {
+    match_id: MatchId,
+    continuation: &'a Continuation,
+}
+
+impl Document for ContinuationOf<'_> {
+    const KIND: Kind = Kind::Continuation;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        let mut chain = Chain::new("lockstep continuation 1");
+        chain.bytes(&self.match_id.0);
+        self.continuation.chain(&mut chain);
+        out.extend_from_slice(&chain.end_256());
     }
 }
 

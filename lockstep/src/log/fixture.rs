@@ -1,10 +1,10 @@
 //! Logs for tests.
 
 use super::{
-    Absent, Ballot, Batch, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Peers, Record,
-    RosterChange, RosterPeer, SignedBatch, SnapshotHash, Start, Value, What, accept_signed_bytes,
+    Accept, Ballot, Batch, Bundle, Document as _, LogEntry, Peers, Record, RosterChange,
+    RosterPeer, SignedBatch, SnapshotHash, Start, Terms, Value, What,
 };
-use crate::sign::{KeyedHash, Signer as _};
+use crate::sign::KeyedHash;
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, Seat, Seed};
 use std::sync::Arc;
@@ -29,12 +29,10 @@ pub(crate) fn start(peers: u8) -> Arc<Start> {
         rules: RulesId([9; 16]),
         setup: Arc::from([1, 2, 3]),
         seed: Seed([5; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::default(),
-        absent: Absent::Idle,
+        terms: Terms {
+            seats: peers,
+            ..Terms::default()
+        },
         roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
@@ -93,11 +91,9 @@ pub(crate) fn report(
 pub(crate) fn decided(start: &Start, epoch: u32, value: Value) -> RosterChange {
     let ballot = Ballot { round: 1, peer: 0 };
     let accept = |peer: u8| {
-        let bytes = accept_signed_bytes(start, peer, epoch, ballot, value);
-        (
-            peer,
-            signer(peer).sign(&bytes.expect("a place in the start")),
-        )
+        let accept = Accept::of(start, peer, epoch, ballot, value);
+        let accept = accept.expect("a place in the start");
+        (peer, accept.sign(&signer(peer)))
     };
     RosterChange {
         epoch,

@@ -2,38 +2,8 @@
 
 use super::bundle::{Bundle, What};
 use super::chain::Chain;
-use super::record::End;
 use super::roster_change::RosterChange;
-use super::start::Start;
 use crate::LogHash;
-use sim::Outcome;
-
-/// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
-pub fn start_hash(start: &Start) -> LogHash {
-    let mut hash = Chain::new("lockstep start 1");
-    hash.number(u32::from(start.protocol));
-    hash.bytes(&start.match_id.0);
-    hash.bytes(&start.rules.0);
-    hash.bytes(&start.setup);
-    hash.bytes(&start.seed.0);
-    hash.plan(&start.plan);
-    hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
-    hash.number(u32::from(start.pauses.pauses));
-    hash.number(u32::from(start.pauses.seconds));
-    hash.number(start.on_slow as u32);
-    hash.number(start.on_desync as u32);
-    hash.number(start.absent as u32);
-    hash.number(start.roster.len() as u32);
-    for peer in &start.roster {
-        hash.bytes(&peer.peer.0);
-        hash.bytes(&peer.incarnation.0);
-        hash.bytes(peer.name.as_bytes());
-        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
-        hash.bytes(&seats);
-        hash.bytes(&peer.share);
-    }
-    hash.end()
-}
 
 /// `h(n)` from `h(n − 1)` and the bundle of turn `n`.
 pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
@@ -91,27 +61,4 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         reopening.chain(&mut hash);
     }
     hash.end()
-}
-
-/// What a roster peer signs once its world is built: the start that all agreed on.
-pub fn start_signed_bytes(start: LogHash) -> Vec<u8> {
-    let mut bytes = b"lockstep start".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&start.0);
-    bytes
-}
-
-/// What a roster peer signs at the end of the match.
-pub fn end_signed_bytes(end: &End) -> Vec<u8> {
-    let mut bytes = b"lockstep end".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&end.turns.to_le_bytes());
-    bytes.extend_from_slice(&end.log_hash.0);
-    bytes.extend_from_slice(&end.checksum.0.to_le_bytes());
-    bytes.extend_from_slice(&match end.outcome {
-        None => [0, 0],
-        Some(Outcome { winner: None }) => [1, 0],
-        Some(Outcome { winner: Some(seat) }) => [2, seat.0],
-    });
-    bytes
 }

@@ -3,11 +3,11 @@
 use super::batch::{Batch, SignedBatch};
 use super::codec::Codec;
 use super::continuation::{Continuation, continued_hash};
-use super::hash::{roster_hash, start_hash, turn_hash};
+use super::hash::{roster_hash, turn_hash};
 use super::peers::{Peers, Voters};
 use super::record::Record;
 use super::roster_change::RosterChange;
-use super::start::Start;
+use super::start::{Start, start_hash};
 use super::turn_fold::TurnFold;
 use crate::sign::Signer;
 use crate::{Incarnation, LogHash, PeerId};

@@ -6,7 +6,7 @@
 //! epoch begins it anew, from the plan in force alone.
 
 use super::bundle::{Bundle, MAX_LOAD, What};
-use super::start::OnSlow;
+use super::terms::OnSlow;
 use crate::Plan;
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};

@@ -3,6 +3,7 @@
 use super::batch::SignedBatch;
 use super::bundle::Bundle;
 use super::continuation::Continuation;
+use super::document::{Document, Kind};
 use super::keyframe::Keyframe;
 use super::roster_change::RosterChange;
 use super::start::Start;
@@ -54,6 +55,21 @@ pub struct End {
     pub checksum: Checksum,
     /// How it ended, where the world said so.
     pub outcome: Option<Outcome>,
-    /// Signatures over [`end_signed_bytes`], by index in the roster.
+    /// Signatures over the rest of it, by index in the roster.
     pub signatures: Vec<(u8, [u8; 64])>,
+}
+
+impl Document for End {
+    const KIND: Kind = Kind::End;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.turns.to_le_bytes());
+        out.extend_from_slice(&self.log_hash.0);
+        out.extend_from_slice(&self.checksum.0.to_le_bytes());
+        out.extend_from_slice(&match self.outcome {
+            None => [0, 0],
+            Some(Outcome { winner: None }) => [1, 0],
+            Some(Outcome { winner: Some(seat) }) => [2, seat.0],
+        });
+    }
 }

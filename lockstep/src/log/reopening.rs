@@ -1,9 +1,10 @@
 //! How a match goes on whose processes have all died: a roster change that new runs of them decide.
 
 use super::chain::Chain;
+use super::document::{Document, Kind};
 use super::peers::Peers;
 use super::start::Start;
-use crate::{Incarnation, LogHash};
+use crate::{Incarnation, LogHash, MatchId};
 
 /// What is special about the roster change that reopens a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,17 +32,14 @@ impl Reopening {
         self.runs.iter().map(|run| run.peer).collect()
     }
 
-    /// What each of those who go on signs.
-    pub fn signed_bytes(&self, start: &Start, epoch: u32, cut: u32) -> Vec<u8> {
-        let mut chain = Chain::new("lockstep reopening 1");
-        chain.bytes(&start.match_id.0);
-        chain.number(epoch);
-        chain.number(cut);
-        self.chain(&mut chain);
-        let mut bytes = b"lockstep reopen".to_vec();
-        bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-        bytes.extend_from_slice(&chain.end_256());
-        bytes
+    /// What each peer signs that goes on: the reopening, and where it ends which epoch of which match.
+    pub(crate) fn at(&self, start: &Start, epoch: u32, cut: u32) -> ReopeningAt<'_> {
+        ReopeningAt {
+            match_id: start.match_id,
+            epoch,
+            cut,
+            reopening: self,
+        }
     }
 
     pub(super) fn chain(&self, chain: &mut Chain) {
@@ -58,5 +56,26 @@ impl Reopening {
     pub(super) fn holders(&self) -> Peers {
         let held = self.runs.iter().filter(|run| run.held);
         held.map(|run| run.peer).collect()
+    }
+}
+
+/// A reopening with the match, the epoch and the cut that it binds.
+pub(crate) struct ReopeningAt<'a> {
+    match_id: MatchId,
+    epoch: u32,
+    cut: u32,
+    reopening: &'a Reopening,
+}
+
+impl Document for ReopeningAt<'_> {
+    const KIND: Kind = Kind::Reopening;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        let mut chain = Chain::new("lockstep reopening 1");
+        chain.bytes(&self.match_id.0);
+        chain.number(self.epoch);
+        chain.number(self.cut);
+        self.reopening.chain(&mut chain);
+        out.extend_from_slice(&chain.end_256());
     }
 }

@@ -1,6 +1,7 @@
 //! Roster changes, and what proves that one was decided.
 
 use super::batch::{Equivocation, SignedBatch};
+use super::document::{Document, Kind, Rule, SignatureSet};
 use super::peers::{Peers, Voters};
 use super::reopening::{NewRun, Reopening};
 use super::start::Start;
@@ -9,6 +10,7 @@ use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::{Incarnation, LogHash, MatchId, PeerId};
 use sim::Seat;
+use std::borrow::Cow;
 
 /// What ended an epoch: a decided roster change, with the signed accepts that decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,13 +21,12 @@ pub struct RosterChange {
     pub ballot: Ballot,
     /// The new roster, and where its epoch begins.
     pub value: Value,
-    /// Who accepted, ascending, by index in the start's roster, with the signatures of
-    /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
+    /// The peers that accepted, ascending, by index in the start's roster, with their signatures of an [`Accept`].
     pub accepts: Vec<(u8, [u8; 64])>,
     /// That those who go for cheating did: one for each, ascending.
     pub proofs: Vec<Equivocation>,
-    /// The match was reopened here after the processes of all its peers had died: then the accepts are signatures of the
-    /// new runs, over [`Reopening::signed_bytes`].
+    /// The match was reopened here after the processes of its peers had died. Then the accepts are signatures of the new
+    /// runs under the reopening.
     pub reopening: Option<Reopening>,
 }
 
@@ -127,11 +128,12 @@ impl RosterChange {
             return self.is_reopened_by(reopening, start, roster_before, verify);
         }
         let holds = |(peer, signature): &(u8, [u8; 64])| {
-            let bytes = accept_signed_bytes(start, *peer, self.epoch, self.ballot, self.value);
+            let accept = Accept::of(start, *peer, self.epoch, self.ballot, self.value);
             let place = start.roster.get(usize::from(*peer));
-            bytes
+            let signed = accept.map(|accept| accept.with(*signature));
+            signed
                 .zip(place)
-                .is_some_and(|(bytes, place)| verify(place.peer, &bytes, signature))
+                .is_some_and(|(signed, place)| signed.is_by(place.peer, &verify))
         };
         let proved: Option<Peers> = self
             .proofs
@@ -176,25 +178,27 @@ impl RosterChange {
         verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         let roster = reopening.roster();
-        let bytes = reopening.signed_bytes(start, self.epoch, self.value.cut);
+        let document = reopening.at(start, self.epoch, self.value.cut);
         let value = Value::of(roster, self.value.cut);
         let in_order = reopening
             .runs
             .is_sorted_by(|one, next| one.peer < next.peer);
-        let signed = |(run, (peer, signature)): (&NewRun, &(u8, [u8; 64]))| {
+        let is_new = |run: &NewRun| {
             let place = start.roster.get(usize::from(run.peer));
-            place.is_some_and(|place| {
-                let anew = place.incarnation != run.incarnation;
-                anew && run.peer == *peer && verify(place.peer, &bytes, signature)
-            })
+            place.is_some_and(|place| place.incarnation != run.incarnation)
         };
+        let signers = roster
+            .iter()
+            .filter_map(|peer| Some((peer, start.roster.get(usize::from(peer))?.peer)));
+        let mut signatures = SignatureSet::new(&document, signers);
         in_order
             && self.value == value
             && self.proofs.is_empty()
             && roster.is_within(roster_before)
             && Voters::new(roster_before).is_quorum(roster)
-            && self.accepts.len() == reopening.runs.len()
-            && reopening.runs.iter().zip(&self.accepts).all(signed)
+            && reopening.runs.iter().all(is_new)
+            && signatures.add_all(self.accepts.iter().copied(), verify)
+            && signatures.fulfils(Rule::All)
     }
 
     /// Whether it follows on a log of so many turns whose hash, with the changes chained in that wait for their first
@@ -225,31 +229,60 @@ impl RosterChange {
     }
 }
 
-/// What is signed of a note by the peer with this place in the start's roster.
-pub(crate) fn note_signed_bytes(start: &Start, peer: u8, content: &[u8]) -> Option<Vec<u8>> {
-    let peer = start.roster.get(usize::from(peer))?;
-    let MatchId(match_id) = start.match_id;
-    let mut bytes = b"lockstep roster".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&match_id);
-    bytes.extend_from_slice(&peer.incarnation.0);
-    bytes.extend_from_slice(content);
-    Some(bytes)
+/// What the peer at one place of the start's roster signs of a message about a roster change.
+pub(crate) struct Vote<'a> {
+    match_id: MatchId,
+    incarnation: Incarnation,
+    content: Cow<'a, [u8]>,
+}
+
+impl<'a> Vote<'a> {
+    /// `None` where there is no such place.
+    pub(crate) fn of(
+        start: &Start,
+        peer: u8,
+        content: impl Into<Cow<'a, [u8]>>,
+    ) -> Option<Vote<'a>> {
+        let place = start.roster.get(usize::from(peer))?;
+        Some(Vote {
+            match_id: start.match_id,
+            incarnation: place.incarnation,
+            content: content.into(),
+        })
+    }
+}
+
+impl Document for Vote<'_> {
+    const KIND: Kind = Kind::Vote;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.match_id.0);
+        out.extend_from_slice(&self.incarnation.0);
+        out.extend_from_slice(&self.content);
+    }
 }
 
 /// The number of the accept among the messages about a roster change, as they travel.
 const ACCEPT: u32 = 3;
 
-/// What the peer with this place in the start's roster signs to accept a value; `None` where there is no such place.
-pub fn accept_signed_bytes(
-    start: &Start,
-    peer: u8,
-    epoch: u32,
-    ballot: Ballot,
-    value: Value,
-) -> Option<Vec<u8>> {
-    let content = postcard::to_allocvec(&(epoch, ACCEPT, ballot, value));
-    note_signed_bytes(start, peer, &content.expect("an accept always encodes"))
+/// What the peer at one place of the start's roster signs to accept a value.
+pub struct Accept(Vote<'static>);
+
+impl Accept {
+    /// `None` where there is no such place.
+    pub fn of(start: &Start, peer: u8, epoch: u32, ballot: Ballot, value: Value) -> Option<Accept> {
+        let content = postcard::to_allocvec(&(epoch, ACCEPT, ballot, value));
+        let content = content.expect("an accept always encodes");
+        Vote::of(start, peer, content).map(Accept)
+    }
+}
+
+impl Document for Accept {
+    const KIND: Kind = Kind::Vote;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        self.0.put_content(out);
+    }
 }
 
 pub(crate) fn encode_change(change: &RosterChange) -> Vec<u8> {

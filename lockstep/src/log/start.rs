@@ -1,10 +1,13 @@
-//! How a match begins, and by which rules it is played.
+//! How a match begins.
 
+use super::chain::Chain;
+use super::document::{Document, Kind, Rule, SignatureSet};
+use super::terms::Terms;
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::MAX_PEERS;
 use crate::text::{MAX_BUILD, MAX_NAME};
-use crate::{Incarnation, Limits, MatchId, PeerId, Plan};
-use sim::{RulesId, Seat, SeatState, Seed};
+use crate::{Incarnation, Limits, LogHash, MatchId, PeerId};
+use sim::{RulesId, Seat, Seed};
 use std::sync::Arc;
 
 /// How a match began.
@@ -20,23 +23,13 @@ pub struct Start {
     pub setup: Arc<[u8]>,
     /// The seed that commit and reveal gave.
     pub seed: Seed,
-    /// The plan of turn 0.
-    pub plan: Plan,
-    /// Turns after which the match ends, where the host set such a limit.
-    pub turn_limit: Option<u32>,
-    /// How often and how long one seat may pause.
-    pub pauses: PauseBudget,
-    /// What becomes of a peer whose machine is too slow.
-    pub on_slow: OnSlow,
-    /// What becomes of a match whose worlds differ.
-    pub on_desync: OnDesync,
-    /// Who plays the seats of a peer that is gone.
-    pub absent: Absent,
+    /// What the host settled for all.
+    pub terms: Terms,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// Each roster peer's signature over [`start_signed_bytes`](super::start_signed_bytes).
+    /// Each roster peer's signature over the [`AgreedStart`].
     pub signatures: Vec<[u8; 64]>,
 }
 
@@ -69,6 +62,14 @@ impl Start {
         roster.find(|peer| peer.seats.contains(&seat))
     }
 
+    /// Whether all of its roster have signed it. `verify` tells whether a signature is a peer's for some bytes.
+    pub fn is_signed(&self, verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool) -> bool {
+        let signers = (0..).zip(self.roster.iter().map(|place| place.peer));
+        let mut signatures = SignatureSet::new(&AgreedStart(start_hash(self)), signers);
+        let given = (0..).zip(self.signatures.iter().copied());
+        signatures.add_all(given, verify) && signatures.fulfils(Rule::All)
+    }
+
     /// All seats with their peers, ascending.
     pub fn seat_infos(&self) -> Vec<SeatInfo> {
         let of = |peer: &RosterPeer, seat: Seat| SeatInfo {
@@ -90,13 +91,7 @@ impl Start {
         out.extend_from_slice(&self.rules.0);
         put_bytes(out, &self.setup);
         out.extend_from_slice(&self.seed.0);
-        self.plan.encode(out);
-        put_varint(out, self.turn_limit.map_or(0, |turns| u64::from(turns) + 1));
-        out.push(self.pauses.pauses);
-        put_varint(out, u64::from(self.pauses.seconds));
-        out.push(self.on_slow as u8);
-        out.push(self.on_desync as u8);
-        out.push(self.absent as u8);
+        self.terms.encode(out);
         put_varint(out, self.roster.len() as u64);
         for peer in &self.roster {
             out.extend_from_slice(&peer.peer.0);
@@ -126,20 +121,7 @@ impl Start {
             return Err(reader.fail("a setup above its limit"));
         }
         let seed = Seed(reader.array()?);
-        let plan = Plan::decode(reader)?;
-        let turn_limit = match reader.varint()? {
-            0 => None,
-            turns => Some(u32::try_from(turns - 1).map_err(|_| reader.fail("too many turns"))?),
-        };
-        let pauses = PauseBudget {
-            pauses: reader.byte()?,
-            seconds: u16::try_from(reader.varint()?)
-                .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
-        };
-        // Of each policy there are two.
-        let on_slow = [OnSlow::Meter, OnSlow::Remove][usize::from(reader.flag()?)];
-        let on_desync = [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(reader.flag()?)];
-        let absent = [Absent::Idle, Absent::Ai][usize::from(reader.flag()?)];
+        let mut terms = Terms::decode(reader)?;
         let count = reader.count(MAX_PEERS, "more peers than allowed")?;
         let mut roster = Vec::with_capacity(count);
         for _ in 0..count {
@@ -162,6 +144,7 @@ impl Start {
             if std::mem::replace(&mut seen[usize::from(seat.0)], true) {
                 return Err(reader.fail("a seat given twice"));
             }
+            terms.seats = terms.seats.saturating_add(1);
         }
         let build = reader.short_text(MAX_BUILD, "the name of a build above its limit")?;
         let count = reader.count(roster.len(), "more signatures than peers")?;
@@ -174,89 +157,11 @@ impl Start {
             rules,
             setup,
             seed,
-            plan,
-            turn_limit,
-            pauses,
-            on_slow,
-            on_desync,
-            absent,
+            terms,
             roster,
             build,
             signatures,
         })
-    }
-}
-
-/// How often and how long one seat may pause a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct PauseBudget {
-    /// Pauses that it may call.
-    pub pauses: u8,
-    /// Seconds that they may last together.
-    pub seconds: u16,
-}
-
-impl Default for PauseBudget {
-    /// Three pauses, five minutes together.
-    fn default() -> Self {
-        PauseBudget {
-            pauses: 3,
-            seconds: 300,
-        }
-    }
-}
-
-/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
-///
-/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
-/// They are short again once it has been fast enough for some time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum OnSlow {
-    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
-    /// wait for it and it is removed for being late.
-    #[default]
-    Meter,
-    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
-    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
-    Remove,
-}
-
-/// What becomes of a match when its peers' worlds differ, or their logs do and nobody is proved to have cheated.
-///
-/// Under either policy every peer writes a desync report, and the log holds what each one reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum OnDesync {
-    /// It stands still for all: no turn is executed any more, and every peer ends with
-    /// [`EndReason::Desync`](crate::EndReason::Desync). For development, where a difference is to be looked at.
-    Pause,
-    /// The others go on without those who differ, where a quorum of the roster reported the same and is more than half
-    /// of all who reported. Anything else is as under [`Pause`](Self::Pause): nobody knows then who is right. So it is
-    /// with two peers, and where halves stand against each other, although one of them has the tie-break: that settles
-    /// who goes on, not who is right.
-    ///
-    /// Who is removed so may come back, from a snapshot that a quorum signed or from the start, and once only: memory
-    /// that flips a bit is no lie, but whoever strays again would go on to do so.
-    #[default]
-    RemoveMinority,
-}
-
-/// Who plays the seats of a peer that has left or was removed, until it comes back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Absent {
-    /// Nobody: they stand idle.
-    #[default]
-    Idle,
-    /// The world's own AI, if it has one: nothing of that goes over the network.
-    Ai,
-}
-
-impl Absent {
-    /// What the world is told of such a seat.
-    pub fn state(self) -> SeatState {
-        match self {
-            Absent::Idle => SeatState::Idle,
-            Absent::Ai => SeatState::Ai,
-        }
     }
 }
 
@@ -273,4 +178,37 @@ pub struct RosterPeer {
     pub seats: Vec<Seat>,
     /// Its revealed share of the seed.
     pub share: [u8; 32],
+}
+
+/// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
+pub fn start_hash(start: &Start) -> LogHash {
+    let mut hash = Chain::new("lockstep start 1");
+    hash.number(u32::from(start.protocol));
+    hash.bytes(&start.match_id.0);
+    hash.bytes(&start.rules.0);
+    hash.bytes(&start.setup);
+    hash.bytes(&start.seed.0);
+    start.terms.chain(&mut hash);
+    hash.number(start.roster.len() as u32);
+    for peer in &start.roster {
+        hash.bytes(&peer.peer.0);
+        hash.bytes(&peer.incarnation.0);
+        hash.bytes(peer.name.as_bytes());
+        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
+        hash.bytes(&seats);
+        hash.bytes(&peer.share);
+    }
+    hash.end()
+}
+
+/// What all roster peers sign once their worlds are built: the [`start_hash`](super::start_hash) of what they agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgreedStart(pub LogHash);
+
+impl Document for AgreedStart {
+    const KIND: Kind = Kind::Start;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.0);
+    }
 }

@@ -4,7 +4,8 @@ use super::batch::Batch;
 use super::bundle::{Bundle, LogEntry, What};
 use super::keyframe::Keyframe;
 use super::metering::{Metered, Metering};
-use super::start::{PauseBudget, Start};
+use super::start::Start;
+use super::terms::PauseBudget;
 use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
@@ -53,10 +54,10 @@ impl TurnFold {
     pub(crate) fn new(start: &Start) -> Self {
         let seats = start.seats().into_iter();
         TurnFold {
-            plan: start.plan,
-            metering: Metering::new(start.plan.tick_ms, start.on_slow),
-            absent: start.absent.state(),
-            pauses: start.pauses,
+            plan: start.terms.plan,
+            metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
+            absent: start.terms.absent.state(),
+            pauses: start.terms.pauses,
             paused_by: None,
             seats: seats.map(|seat| (seat, SeatFold::default())).collect(),
             deferred: Vec::new(),
@@ -440,17 +441,15 @@ mod tests {
 
     #[test]
     fn a_pause_ends_with_the_budget_of_its_seat() {
-        let start = Start {
-            pauses: PauseBudget {
-                pauses: 1,
-                seconds: 1,
-            },
-            ..(*start(3)).clone()
+        let mut start = (*start(3)).clone();
+        start.terms.pauses = PauseBudget {
+            pauses: 1,
+            seconds: 1,
         };
         let mut fold = TurnFold::new(&start);
         let pauses = [batch(0, 0, 0, vec![What::Pause]), idle(0, 1), idle(0, 2)];
         form(&mut fold, 0, pauses);
-        let turns = 1_000 / u32::from(start.plan.ticks) / u32::from(start.plan.tick_ms);
+        let turns = 1_000 / u32::from(start.terms.plan.ticks) / u32::from(start.terms.plan.tick_ms);
         let ends = (1..=turns).map(|turn| {
             let formed = form(
                 &mut fold,

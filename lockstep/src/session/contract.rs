@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Absent, Bundle, OnDesync, OnSlow, PauseBudget, Record, Start};
+use crate::log::{Bundle, Record, Start, Terms};
 use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -237,20 +237,8 @@ pub struct HostConfig {
     pub setup: Vec<u8>,
     /// The rules in force.
     pub rules: RulesId,
-    /// Seats of the match.
-    pub seats: u8,
-    /// The plan.
-    pub plan: Plan,
-    /// Turns after which the match ends, if it is to end so.
-    pub turn_limit: Option<u32>,
-    /// How often and how long one seat may pause.
-    pub pauses: PauseBudget,
-    /// What becomes of a peer whose machine is too slow.
-    pub on_slow: OnSlow,
-    /// What becomes of a match whose worlds differ.
-    pub on_desync: OnDesync,
-    /// Who plays the seats of a peer that is gone.
-    pub absent: Absent,
+    /// Everything else that holds for all.
+    pub terms: Terms,
 }
 
 /// A setting that no session can begin with.
@@ -361,15 +349,17 @@ impl SessionConfig {
         }
         match &config.role {
             Role::Host(host) => {
-                let alone = host.seats == config.own_seats;
-                if !(1..=16).contains(&host.seats) || !(1..=host.seats).contains(&config.own_seats)
+                let terms = &host.terms;
+                let alone = terms.seats == config.own_seats;
+                if !(1..=16).contains(&terms.seats)
+                    || !(1..=terms.seats).contains(&config.own_seats)
                 {
                     return Err(ConfigError::Seats);
                 }
-                if host.turn_limit == Some(0) {
+                if terms.turn_limit == Some(0) {
                     return Err(ConfigError::TurnLimit);
                 }
-                if !host.plan.is_valid(!alone) {
+                if !terms.plan.is_valid(!alone) {
                     return Err(ConfigError::Plan);
                 }
                 if host.setup.len() > limits.setup_bytes as usize {

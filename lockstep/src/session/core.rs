@@ -1,9 +1,10 @@
 //! What lobby and match share: links and who is at their ends, signatures, randomness, outputs.
 
 use super::Output;
-use super::link::{Link, Quality};
+use super::links::link::{Link, Quality};
+use super::timers::{Timer, Timers};
 use super::wire::{Control, Datagram};
-use crate::log::Chain;
+use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
 use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId};
 use std::cmp::Reverse;
@@ -217,14 +218,7 @@ impl Core {
             messages: 0,
             strange: 0,
             epoch: None,
-            decisions_sent: 0,
-            begin_told: false,
-            proofs_known: Default::default(),
-            notes_known: BTreeMap::new(),
-            notes_paid: Duration::ZERO,
-            notes_from: 0,
-            words_known: BTreeMap::new(),
-            words_at: Duration::ZERO,
+            board: Default::default(),
             probed: None,
             quality: Quality::new(self.now),
         };
@@ -291,17 +285,17 @@ impl Core {
             }
             Control::Hello { nonce, .. } if link.their_nonce.is_none() => {
                 link.their_nonce = Some(nonce);
-                let statement = statement(
-                    link.dialled,
-                    &link.binding,
-                    &link.own_nonce,
-                    &nonce,
-                    self.incarnation,
-                );
+                let introduction = Introduction {
+                    dialled: link.dialled,
+                    binding: &link.binding,
+                    own_nonce: &link.own_nonce,
+                    their_nonce: &nonce,
+                    run: self.incarnation,
+                };
                 let proof = Control::Proof {
                     peer: self.signer.id(),
                     incarnation: self.incarnation,
-                    signature: self.signer.sign(&statement).into(),
+                    signature: introduction.sign(self.signer.as_ref()).into(),
                 };
                 self.send(id, &proof);
                 Introduced::No
@@ -315,14 +309,15 @@ impl Core {
                     self.fault(id, Fault::OutOfPlace);
                     return Introduced::No;
                 };
-                let statement = statement(
-                    !link.dialled,
-                    &link.binding,
-                    &their_nonce,
-                    &link.own_nonce,
-                    incarnation,
-                );
-                let holds = self.signer.verify(peer, &statement, &signature.into());
+                let introduction = Introduction {
+                    dialled: !link.dialled,
+                    binding: &link.binding,
+                    own_nonce: &their_nonce,
+                    their_nonce: &link.own_nonce,
+                    run: incarnation,
+                };
+                let signed = introduction.with(signature.into());
+                let holds = signed.is_by(peer, self.signer.verifier());
                 if !holds
                     || link.expected.is_some_and(|expected| expected != peer)
                     || peer == self.signer.id()
@@ -364,13 +359,10 @@ impl Core {
         }
     }
 
-    /// When the next link must have proved who it is.
-    pub(crate) fn prove_deadline(&self) -> Option<Duration> {
-        self.links
-            .values()
-            .filter(|link| link.proved.is_none())
-            .map(|link| link.up_at + self.limits.handshake)
-            .min()
+    pub(crate) fn timers(&self, timers: &mut Timers) {
+        let unproved = self.links.values().filter(|link| link.proved.is_none());
+        let due = unproved.map(|link| link.up_at + self.limits.handshake);
+        timers.set(Timer::Handshake, due);
     }
 }
 
@@ -379,21 +371,24 @@ fn place_of(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(place, _)| place)
 }
 
-/// What a side signs to prove who it is: its role, the channel, its own nonce and the other side's,
-/// and which run of its process it is.
-pub(super) fn statement(
-    dialled: bool,
-    binding: &[u8; 32],
-    own_nonce: &[u8; 32],
-    their_nonce: &[u8; 32],
-    run: Incarnation,
-) -> Vec<u8> {
-    let mut bytes = b"lockstep hello".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.push(u8::from(dialled));
-    bytes.extend_from_slice(binding);
-    bytes.extend_from_slice(own_nonce);
-    bytes.extend_from_slice(their_nonce);
-    bytes.extend_from_slice(&run.0);
-    bytes
+/// What a side signs to prove its key: its part in the dial, the channel, its own nonce and the other side's, and the
+/// run of its process.
+pub(super) struct Introduction<'a> {
+    pub dialled: bool,
+    pub binding: &'a [u8; 32],
+    pub own_nonce: &'a [u8; 32],
+    pub their_nonce: &'a [u8; 32],
+    pub run: Incarnation,
+}
+
+impl Document for Introduction<'_> {
+    const KIND: Kind = Kind::Introduction;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.dialled));
+        out.extend_from_slice(self.binding);
+        out.extend_from_slice(self.own_nonce);
+        out.extend_from_slice(self.their_nonce);
+        out.extend_from_slice(&self.run.0);
+    }
 }

@@ -7,19 +7,24 @@
 //! [`Input::Timeout`]. Nothing else: it cannot be called in a wrong order.
 
 mod clock_gap;
-mod continuing;
 mod contract;
 mod core;
+mod ending;
+mod facts;
 mod joiner;
-mod link;
+mod ledger;
+mod links;
 mod lobby;
-mod playing;
+mod membership;
+mod player;
 mod rejoin;
-mod reopen;
-pub mod roster;
 mod serving;
+mod timers;
+mod turns;
+mod verify;
 mod wire;
 
+pub use self::membership::paxos as roster;
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
@@ -28,13 +33,13 @@ pub use contract::{
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 
-use self::continuing::Continuing;
 use self::core::{Core, Introduced};
-use self::joiner::Next;
-use self::link::Link;
-use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
-use self::playing::{Playing, Settings};
-use self::rejoin::{Answer, Ask, Serve, decode, encode};
+use self::joiner::{Joiner, Next};
+use self::links::link::Link;
+use self::lobby::{Invitation, Lobby, OwnPeer, Step};
+use self::player::{Player, Settings};
+use self::rejoin::Serve;
+use self::timers::{Timer, Timers};
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
 use crate::sign::Signer;
@@ -60,16 +65,11 @@ pub struct Session {
 }
 
 enum Phase {
-    Host(Box<Host>),
-    Join(Box<Joiner>),
-    Return(Box<joiner::Joiner>),
-    /// It hosts a match that is reopened, or has come to one.
-    Reopen(Box<reopen::Host>),
-    Gather(Box<reopen::Guest>),
-    Continue(Box<Continuing>),
-    Playing(Box<Playing>),
-    /// It cannot begin at all, which its first call tells.
-    Refused(JoinRefused),
+    /// It agrees with others on what begins.
+    Lobby(Box<Lobby>),
+    /// It comes back to a match.
+    Rejoin(Box<Joiner>),
+    Playing(Box<Player>),
     Over,
 }
 
@@ -91,7 +91,7 @@ impl Session {
             build: tidy_text(&config.build, MAX_BUILD),
         };
         let phase = match config.role {
-            Role::Host(host) => Phase::Host(Box::new(Host::new(&core, own, host))),
+            Role::Host(host) => Phase::Lobby(Box::new(Lobby::host(&core, own, host))),
             Role::Join {
                 match_id,
                 secret,
@@ -105,32 +105,27 @@ impl Session {
                     host,
                     addresses,
                 };
-                Phase::Join(Box::new(Joiner::new(&mut core, own, invitation, rules)))
+                Phase::Lobby(Box::new(Lobby::join(&mut core, own, invitation, rules)))
             }
             Role::Rejoin { from, rules } => {
                 let mut known = from.contacts.iter();
                 if known.all(|contact| contact.peer == core.id()) {
                     return Err(ConfigError::OnlySelf);
                 }
-                let joiner = joiner::Joiner::new(&core, from, own.addresses, rules);
-                Phase::Return(Box::new(joiner))
+                Phase::Rejoin(Box::new(Joiner::new(&core, from, own.addresses, rules)))
             }
             Role::Reopen { from, rules, wait } => {
-                match reopen::Host::new(&core, from, own.addresses, rules, wait) {
-                    Ok(host) => Phase::Reopen(Box::new(host)),
-                    Err(why) => Phase::Refused(why),
-                }
+                Phase::Lobby(Box::new(Lobby::reopen(&core, own, from, rules, wait)))
             }
             Role::PlayOn {
                 from,
                 plan,
                 turn_limit,
             } => {
-                // Nobody comes back into it, nor comes to have its first turns here.
+                // No peer comes back into it, nor comes to have its first turns here.
                 archive = Archive::new(0);
-                let OwnPeer { name, build, .. } = own;
-                let continuing = Continuing::new(&core, from, &name, plan, turn_limit, build)?;
-                Phase::Continue(Box::new(continuing))
+                let lobby = Lobby::play_on(&core, own, from, plan, turn_limit)?;
+                Phase::Lobby(Box::new(lobby))
             }
         };
         Ok(Session {
@@ -159,23 +154,20 @@ impl Session {
         self.core.now = self.core.now.max(now);
         if !self.begun {
             self.begun = true;
-            let step = match &mut self.phase {
-                Phase::Host(host) => host.begin(&mut self.core),
-                Phase::Continue(continuing) => continuing.begin(&mut self.core),
-                Phase::Refused(why) => Step::End(EndReason::Refused(why.clone())),
-                _ => Step::Stay,
-            };
-            self.step(step);
+            if let Phase::Lobby(lobby) = &mut self.phase {
+                let step = lobby.open(&mut self.core);
+                self.step(step);
+            }
         }
         match &mut self.phase {
-            Phase::Playing(playing) => playing.look_at_time(&mut self.core),
-            Phase::Return(joiner) => joiner.detect_clock_gap(&self.core),
+            Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
+            Phase::Rejoin(joiner) => joiner.detect_clock_gap(&self.core),
             _ => {}
         }
         self.take(input);
-        self.tell_of_closed_links();
+        self.drain_closed_links();
         self.pass_time();
-        self.tell_of_closed_links();
+        self.drain_closed_links();
         self.serve();
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
@@ -190,44 +182,34 @@ impl Session {
         if !self.begun {
             return Some(self.core.now);
         }
-        let phase = match &self.phase {
-            Phase::Host(host) => host.deadline(),
-            Phase::Join(join) => join.deadline(&self.core),
-            Phase::Return(joiner) => joiner.deadline(&self.core),
-            Phase::Reopen(host) => host.deadline(&self.core),
-            Phase::Playing(playing) => playing.deadline(&self.core),
-            Phase::Gather(guest) => Some(guest.deadline()),
-            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => return None,
-        };
-        [phase, self.core.prove_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let mut timers = Timers::default();
+        self.core.timers(&mut timers);
+        match &self.phase {
+            Phase::Lobby(lobby) => timers.set(Timer::Gathering, lobby.deadline(&self.core)),
+            Phase::Rejoin(joiner) => timers.set(Timer::Gathering, joiner.deadline(&self.core)),
+            Phase::Playing(playing) => playing.timers(&self.core, &mut timers),
+            Phase::Over => return None,
+        }
+        timers.first()
     }
 
     /// Where the match stands.
     pub fn status(&self) -> Status {
         match &self.phase {
-            Phase::Host(host) if host.is_loading() => Status::Loading,
-            Phase::Join(join) if join.is_loading() => Status::Loading,
-            Phase::Continue(_) => Status::Loading,
-            Phase::Host(_) | Phase::Join(_) | Phase::Reopen(_) | Phase::Gather(_) => Status::Lobby,
-            Phase::Return(joiner) => joiner.status(),
+            Phase::Lobby(lobby) => lobby.status(),
+            Phase::Rejoin(joiner) => joiner.status(),
             Phase::Playing(playing) => playing.status(self.core.now),
-            Phase::Refused(_) | Phase::Over => Status::Ended,
+            Phase::Over => Status::Ended,
         }
     }
 
     /// Seats of this peer, once the lobby has given it some.
     pub fn own_seats(&self) -> &[Seat] {
         match &self.phase {
-            Phase::Host(host) => host.own_seats(),
-            Phase::Join(join) => join.own_seats(),
-            Phase::Return(joiner) => joiner.own_seats(),
-            Phase::Reopen(host) => host.own_seats(),
-            Phase::Gather(guest) => guest.own_seats(),
+            Phase::Lobby(lobby) => lobby.own_seats(),
+            Phase::Rejoin(joiner) => joiner.own_seats(),
             Phase::Playing(playing) => playing.own_seats(),
-            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => &[],
+            Phase::Over => &[],
         }
     }
 
@@ -238,10 +220,7 @@ impl Session {
             _ => self.ended_stats.clone(),
         };
         let pings = match &self.phase {
-            Phase::Host(host) => host.pings(),
-            Phase::Join(join) => join.pings(),
-            Phase::Reopen(host) => host.pings(),
-            Phase::Gather(guest) => guest.pings(),
+            Phase::Lobby(lobby) => lobby.pings(),
             _ => &[],
         };
         let in_full =
@@ -276,19 +255,22 @@ impl Session {
                 dialled,
                 address,
                 binding,
-            } => match self.phase {
-                Phase::Continue(_) | Phase::Refused(_) | Phase::Over => {
-                    core.out.push(Output::Close { link });
+            } => {
+                let takes_links = match &self.phase {
+                    Phase::Lobby(lobby) => lobby.takes_links(),
+                    // Once it knows the end, there is nothing left to be said.
+                    Phase::Rejoin(joiner) => !joiner.knows_end(),
+                    Phase::Playing(_) => true,
+                    Phase::Over => false,
+                };
+                match takes_links {
+                    true => core.link_up(link, peer, dialled, address, binding),
+                    false => core.out.push(Output::Close { link }),
                 }
-                // There is nothing left to be said.
-                Phase::Return(ref joiner) if joiner.knows_end() => {
-                    core.out.push(Output::Close { link });
-                }
-                _ => core.link_up(link, peer, dialled, address, binding),
-            },
+            }
             Input::DialFailed { address, key, why } => {
-                if let Phase::Join(join) = &mut self.phase {
-                    join.dial_failed(&address, key, why);
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    lobby.dial_failed(&address, key, why);
                 }
             }
             Input::LinkDown { link, why } => self.link_down(link, why),
@@ -297,40 +279,29 @@ impl Session {
                 channel,
                 bytes,
             } => self.received(link, channel, bytes),
-            Input::Ready(ready) => match &mut self.phase {
-                Phase::Host(host) => {
-                    let step = host.set_ready(core, ready);
+            Input::Ready(ready) => {
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    let step = lobby.set_ready(core, ready);
                     self.step(step);
                 }
-                Phase::Join(join) => join.set_ready(core, ready),
-                _ => {}
-            },
+            }
             Input::Loaded { checksum } => {
                 self.initial = Some(checksum);
-                let step = match &mut self.phase {
-                    Phase::Host(host) => host.own_loaded(core),
-                    Phase::Join(join) => join.own_loaded(core),
-                    Phase::Return(joiner) => {
-                        joiner.loaded(checksum);
-                        Step::Stay
+                match &mut self.phase {
+                    Phase::Lobby(lobby) => {
+                        let step = lobby.loaded(core, checksum);
+                        self.step(step);
                     }
-                    Phase::Playing(playing) => {
-                        playing.world_loaded();
-                        Step::Stay
-                    }
-                    Phase::Continue(_) => Step::PlayOn(checksum),
-                    // Nobody there has had a world built.
-                    Phase::Reopen(_) | Phase::Gather(_) | Phase::Refused(_) | Phase::Over => {
-                        Step::Stay
-                    }
-                };
-                self.step(step);
+                    Phase::Rejoin(joiner) => joiner.loaded(checksum),
+                    Phase::Playing(playing) => playing.world_loaded(),
+                    Phase::Over => {}
+                }
             }
             Input::LoadFailed => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.finish(core, EndReason::World);
                 } else {
-                    let _ = self.leave_lobby();
+                    let _ = self.leave();
                     self.step(Step::End(EndReason::World));
                 }
             }
@@ -340,10 +311,9 @@ impl Session {
                 }
             }
             Input::Chat(text) => match &mut self.phase {
-                Phase::Host(host) => host.chat(core, &text),
-                Phase::Join(join) => join.chat(core, &text),
+                Phase::Lobby(lobby) => lobby.chat(core, &text),
                 Phase::Playing(playing) => playing.chat(core, &text),
-                _ => {}
+                Phase::Rejoin(_) | Phase::Over => {}
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
@@ -358,7 +328,7 @@ impl Session {
                 step,
             } => match &mut self.phase {
                 Phase::Playing(playing) => playing.world_executed(core, checksum, outcome, step),
-                Phase::Return(joiner) => joiner.executed(checksum),
+                Phase::Rejoin(joiner) => joiner.executed(checksum),
                 _ => {}
             },
             Input::Snapshot { turns, bytes } => {
@@ -369,7 +339,7 @@ impl Session {
             Input::Leave => match &mut self.phase {
                 Phase::Playing(playing) => playing.leave(core),
                 _ => {
-                    let step = self.leave_lobby();
+                    let step = self.leave();
                     self.step(step);
                 }
             },
@@ -397,15 +367,9 @@ impl Session {
                 }
                 Step::Stay
             }
-            Phase::Return(joiner) if proved.is_some() => joiner.answered(core, link, bytes).into(),
-            Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
-            Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
-            // Whoever comes back may have heard before this peer that the match has begun, or look for another match.
-            Phase::Host(_) | Phase::Join(_) if proved.is_some() && decode::<Ask>(bytes).is_ok() => {
-                core.send_bulk(link, encode(&Answer::Nothing));
-                Step::Stay
-            }
-            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
+            Phase::Rejoin(joiner) if proved.is_some() => joiner.answered(core, link, bytes).into(),
+            Phase::Lobby(lobby) if proved.is_some() => lobby.bulk(core, link, bytes),
+            Phase::Over => Step::Stay,
             _ => {
                 core.fault(link, Fault::OutOfPlace);
                 Step::Stay
@@ -417,58 +381,38 @@ impl Session {
     fn control(&mut self, link: LinkId, bytes: &[u8]) {
         let core = &mut self.core;
         let step = match (core.introduce(link, bytes), &mut self.phase) {
-            (Introduced::No, _) | (_, Phase::Continue(_) | Phase::Refused(_) | Phase::Over) => {
+            (Introduced::No, _) | (_, Phase::Over) => Step::Stay,
+            (Introduced::Protocol(theirs), phase) => {
+                let refused = match phase {
+                    Phase::Lobby(lobby) => lobby.protocol_refusal(core, link, theirs),
+                    _ => None,
+                };
+                match refused {
+                    Some(why) => Step::End(EndReason::Refused(why)),
+                    None => {
+                        let why = JoinRefused::Protocol {
+                            host: crate::PROTOCOL,
+                            ours: theirs,
+                        };
+                        core.refuse(link, why);
+                        Step::Stay
+                    }
+                }
+            }
+            (Introduced::Proved, Phase::Lobby(lobby)) => {
+                lobby.proved(core, link);
                 Step::Stay
             }
-            (Introduced::Protocol(host), Phase::Join(join))
-                if !join.is_in() && join.leads_to_host(core, link) =>
-            {
-                Step::End(EndReason::Refused(JoinRefused::Protocol {
-                    host,
-                    ours: crate::PROTOCOL,
-                }))
-            }
-            (Introduced::Protocol(ours), _) => {
-                core.refuse(
-                    link,
-                    JoinRefused::Protocol {
-                        host: crate::PROTOCOL,
-                        ours,
-                    },
-                );
-                Step::Stay
-            }
-            (Introduced::Proved, Phase::Host(_)) => Step::Stay,
-            (Introduced::Proved, Phase::Join(join)) => {
-                join.proved(core, link);
-                Step::Stay
-            }
-            (Introduced::Proved, Phase::Return(_)) => Step::Stay,
-            (Introduced::Proved, Phase::Gather(guest)) => {
-                guest.proved(core, link);
-                Step::Stay
-            }
-            (Introduced::Proved, Phase::Reopen(host)) => {
-                host.proved(core, link);
-                Step::Stay
-            }
+            (Introduced::Proved, Phase::Rejoin(_)) => Step::Stay,
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_return(core, link, false);
-                playing.note_address(core, link);
-                playing.close_nobodies(core);
-                playing.close_crowd(core, link);
-                playing.close_doubles(core, link);
-                playing.tell_ends(core, link);
+                playing.proved(core, link);
                 Step::Stay
             }
-            (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),
-            (Introduced::Other(message), Phase::Join(join)) => join.received(core, link, message),
-            (Introduced::Other(message), Phase::Return(joiner)) => {
-                joiner.received(core, link, message).into()
+            (Introduced::Other(message), Phase::Lobby(lobby)) => {
+                lobby.received(core, link, message)
             }
-            (Introduced::Other(message), Phase::Reopen(host)) => host.received(core, link, message),
-            (Introduced::Other(message), Phase::Gather(guest)) => {
-                guest.received(core, link, message)
+            (Introduced::Other(message), Phase::Rejoin(joiner)) => {
+                joiner.received(core, link, message).into()
             }
             (Introduced::Other(message), Phase::Playing(playing)) => {
                 playing.received(core, link, message);
@@ -501,9 +445,8 @@ impl Session {
                     link.probed = took.or(link.probed);
                 }
                 match &mut self.phase {
-                    Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
-                    Phase::Return(joiner) => joiner.probe_answered(core, link, sent_us),
-                    Phase::Reopen(_) => core.hears(link),
+                    Phase::Lobby(lobby) => lobby.probe_answered(core, link, sent_us, clock_us),
+                    Phase::Rejoin(joiner) => joiner.probe_answered(core, link, sent_us),
                     _ => {}
                 }
             }
@@ -526,24 +469,18 @@ impl Session {
         let link = gone.id;
         self.serve.forget(link);
         let step = match &mut self.phase {
-            Phase::Host(host) => host.link_down(core, link),
-            Phase::Join(join) => join.link_down(core, &gone, why),
-            Phase::Return(joiner) => {
+            Phase::Lobby(lobby) => lobby.link_down(core, &gone, why),
+            Phase::Rejoin(joiner) => {
                 joiner.link_down(link);
                 Step::Stay
             }
-            Phase::Reopen(host) => {
-                host.link_down(core, link);
-                Step::Stay
-            }
-            Phase::Gather(guest) => guest.link_down(link),
             Phase::Playing(playing) => {
                 if let Some((peer, _)) = gone.proved {
                     playing.link_down(core, peer, why);
                 }
                 Step::Stay
             }
-            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
+            Phase::Over => Step::Stay,
         };
         self.step(step);
     }
@@ -555,7 +492,7 @@ impl Session {
     }
 
     /// A link that was closed from here is gone for the lobby or the match as much as one that broke.
-    fn tell_of_closed_links(&mut self) {
+    fn drain_closed_links(&mut self) {
         while let Some(gone) = self.core.closed.pop() {
             self.link_gone(gone, LinkError::Violation);
         }
@@ -567,14 +504,12 @@ impl Session {
         }
     }
 
-    fn leave_lobby(&mut self) -> Step {
+    /// Leaves before the match begins for this peer.
+    fn leave(&mut self) -> Step {
         match &mut self.phase {
-            Phase::Host(host) => host.leave(&mut self.core),
-            Phase::Join(join) => join.leave(&mut self.core),
-            Phase::Return(_) | Phase::Continue(_) => Step::End(EndReason::Left),
-            Phase::Reopen(host) => host.leave(&mut self.core),
-            Phase::Gather(guest) => guest.leave(&mut self.core),
-            Phase::Playing(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
+            Phase::Lobby(lobby) => lobby.leave(&mut self.core),
+            Phase::Rejoin(_) => Step::End(EndReason::Left),
+            Phase::Playing(_) | Phase::Over => Step::Stay,
         }
     }
 
@@ -582,14 +517,8 @@ impl Session {
         let core = &mut self.core;
         core.close_unproved();
         let step = match &mut self.phase {
-            Phase::Host(host) => host.timeout(core),
-            Phase::Join(join) => join.timeout(core),
-            Phase::Return(joiner) => joiner.advance(core).into(),
-            Phase::Reopen(host) => host.advance(core),
-            Phase::Gather(guest) => {
-                guest.advance(core);
-                Step::Stay
-            }
+            Phase::Lobby(lobby) => lobby.advance(core),
+            Phase::Rejoin(joiner) => joiner.advance(core).into(),
             _ => Step::Stay,
         };
         self.step(step);
@@ -609,56 +538,34 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let mut playing = Playing::new(&mut self.core, *settled, initial, self.settings);
-                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
-                    playing.close_doubles(&mut self.core, link);
-                }
+                let playing = Player::new(&mut self.core, *settled, initial, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {
-                let playing = Playing::returned(&mut self.core, *returned, self.settings);
+                let playing = Player::returned(&mut self.core, *returned, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
-            Step::PlayOn(checksum) => {
-                if let Phase::Continue(continuing) = std::mem::replace(&mut self.phase, Phase::Over)
-                {
-                    let playing = Playing::continued(
-                        &mut self.core,
-                        continuing.loaded(checksum),
-                        self.settings,
-                    );
-                    self.phase = Phase::Playing(Box::new(playing));
-                }
+            Step::PlayOn(continued) => {
+                let playing = Player::continued(&mut self.core, *continued, self.settings);
+                self.phase = Phase::Playing(Box::new(playing));
             }
+            Step::Agreed(signatures) => {
+                self.leave_lobby(|lobby, core| lobby.close(core, &signatures));
+            }
+            Step::Exit(exit) => self.leave_lobby(|lobby, core| lobby.exit(core, exit)),
+            Step::Reopened(mut joiner) => {
+                let next = joiner.advance(&mut self.core);
+                self.phase = Phase::Rejoin(joiner);
+                self.step(next.into());
+            }
+            Step::Search(joiner) => self.phase = Phase::Rejoin(joiner),
             Step::Gather(link) => {
-                if let Phase::Return(joiner) = std::mem::replace(&mut self.phase, Phase::Over) {
-                    let known = joiner.into_context();
-                    match reopen::Guest::new(&mut self.core, known, link) {
-                        Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
+                if let Phase::Rejoin(joiner) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    match Lobby::gather(&mut self.core, joiner.into_context(), link) {
+                        Ok(lobby) => self.phase = Phase::Lobby(Box::new(lobby)),
                         Err(reason) => self.end(reason),
                     }
                 }
-            }
-            Step::Search(why) => {
-                if let Phase::Gather(guest) = std::mem::replace(&mut self.phase, Phase::Over) {
-                    // It may have signed that it goes on as the run that it was, and the others may have begun.
-                    self.core.begin_another_run();
-                    let (known, host) = guest.into_context();
-                    let joiner = joiner::Joiner::turned_away(&self.core, known, host, why);
-                    self.phase = Phase::Return(Box::new(joiner));
-                }
-            }
-            Step::Reopened(change, due) => {
-                let core = &self.core;
-                let joiner = match std::mem::replace(&mut self.phase, Phase::Over) {
-                    Phase::Reopen(host) => host.into_joiner(core, *change, due),
-                    Phase::Gather(guest) => guest.into_joiner(core, *change, due),
-                    _ => return,
-                };
-                let mut joiner = Box::new(joiner);
-                let next = joiner.advance(&mut self.core);
-                self.phase = Phase::Return(joiner);
-                self.step(next.into());
             }
             Step::End(reason) => {
                 if matches!(self.phase, Phase::Over) {
@@ -669,15 +576,25 @@ impl Session {
         }
     }
 
+    /// The lobby gives way to what it has come to.
+    fn leave_lobby(&mut self, come_to: impl FnOnce(Lobby, &mut Core) -> Step) {
+        if let Phase::Lobby(lobby) = std::mem::replace(&mut self.phase, Phase::Over) {
+            match come_to(*lobby, &mut self.core) {
+                Step::End(reason) => self.end(reason),
+                step => self.step(step),
+            }
+        }
+    }
+
     /// It is over before this peer has a part in it.
     fn end(&mut self, reason: EndReason) {
         for link in self.core.links.keys().copied().collect::<Vec<_>>() {
             self.core.close(link);
         }
         let ended = match &self.phase {
-            Phase::Return(joiner) => joiner.ended(reason),
-            Phase::Gather(guest) => guest.ended(reason),
-            _ => Ended::without_world(reason),
+            Phase::Rejoin(joiner) => joiner.ended(reason),
+            Phase::Lobby(lobby) => lobby.ended(reason),
+            Phase::Playing(_) | Phase::Over => Ended::without_world(reason),
         };
         self.core.event(Event::Ended(ended));
         self.phase = Phase::Over;

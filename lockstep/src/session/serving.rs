@@ -1,7 +1,7 @@
 //! What a session in its match gives of it to peers that come back.
 
 use super::core::Core;
-use super::playing::Playing;
+use super::player::Player;
 use super::rejoin::{Answer, Ask, Asked, Offer, PART, Serve, decode};
 use super::wire::WireBatch;
 use super::{Output, Phase, Session};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// What a session serves from.
 pub(super) struct Serving<'a> {
     core: &'a mut Core,
-    playing: &'a Playing,
+    playing: &'a Player,
     archive: &'a Archive,
     serve: &'a mut Serve,
 }

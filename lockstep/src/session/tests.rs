@@ -23,7 +23,7 @@ use crate::harness::peer_id as id;
 use crate::harness::{
     Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches, guest, hosted, settings,
 };
-use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Record, SignedBatch};
+use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Terms};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Outcome, RulesId, SeatState};
@@ -125,16 +125,17 @@ impl Net {
     }
 
     fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
-        let policies = (on_slow, OnDesync::default(), Absent::default());
-        Net::under(peers, plan, turn_limit, policies)
+        let terms = Terms {
+            plan,
+            turn_limit,
+            on_slow,
+            ..Terms::default()
+        };
+        Net::under(peers, terms)
     }
 
-    fn under(
-        peers: usize,
-        plan: Plan,
-        turn_limit: Option<u32>,
-        (on_slow, on_desync, absent): (OnSlow, OnDesync, Absent),
-    ) -> Net {
+    /// A match of so many, each with one seat.
+    fn under(peers: usize, terms: Terms) -> Net {
         let mut net = Net {
             mesh: Mesh::new(DELAY),
             peers: Vec::new(),
@@ -145,11 +146,10 @@ impl Net {
             let role = if at == 0 {
                 Role::Host(HostConfig {
                     setup: vec![1, 2, 3],
-                    plan,
-                    turn_limit,
-                    on_slow,
-                    on_desync,
-                    absent,
+                    terms: Terms {
+                        seats: peers as u8,
+                        ..terms
+                    },
                     ..hosted(peers as u8)
                 })
             } else {

@@ -1,12 +1,12 @@
 //! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
 
-use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::encoding::{DecodeError, Reader, Signature, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
-use crate::log::{Absent, End, OnDesync, OnSlow, PauseBudget, SignedBatch};
-use crate::session::reopen::Said;
-use crate::session::roster::Request;
+use crate::log::{End, SignedBatch, Terms};
+use crate::session::lobby::Said;
+use crate::session::membership::paxos::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use crate::{Incarnation, JoinRefused, Limits, LobbyPeer, LogHash, MatchId, PeerId, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
 
@@ -34,7 +34,7 @@ pub(crate) enum Control {
         addresses: Vec<String>,
     },
     /// Host to joiner: you are in; this is what is played, and so often have starts failed before you came.
-    Welcome { terms: Terms, attempt: u32 },
+    Welcome { offer: Offer, attempt: u32 },
     /// You are not in, or not any more.
     Refused(JoinRefused),
     /// Host to all: who is in.
@@ -159,18 +159,12 @@ pub(crate) struct SignedNote {
     pub signature: Signature,
 }
 
-/// What the host settles for everybody.
+/// What is played, as the host settles it for all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Terms {
+pub(crate) struct Offer {
     pub rules: RulesId,
     pub setup: Vec<u8>,
-    pub plan: Plan,
-    pub seats: u8,
-    pub turn_limit: Option<u32>,
-    pub pauses: PauseBudget,
-    pub on_slow: OnSlow,
-    pub on_desync: OnDesync,
-    pub absent: Absent,
+    pub terms: Terms,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -201,28 +195,6 @@ pub(crate) struct LockedPeer {
     pub seats: Vec<Seat>,
     pub addresses: Vec<String>,
     pub commit: [u8; 32],
-}
-
-/// A signature in two halves, as serde knows arrays up to 32.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Signature([u8; 32], [u8; 32]);
-
-impl From<[u8; 64]> for Signature {
-    fn from(bytes: [u8; 64]) -> Self {
-        let mut halves = Signature([0; 32], [0; 32]);
-        halves.0.copy_from_slice(&bytes[..32]);
-        halves.1.copy_from_slice(&bytes[32..]);
-        halves
-    }
-}
-
-impl From<Signature> for [u8; 64] {
-    fn from(halves: Signature) -> Self {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&halves.0);
-        bytes[32..].copy_from_slice(&halves.1);
-        bytes
-    }
 }
 
 impl Control {
@@ -412,4 +384,16 @@ fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, Decode
         held,
         batches,
     })
+}
+
+impl From<LobbyEntry> for LobbyPeer {
+    fn from(entry: LobbyEntry) -> Self {
+        LobbyPeer {
+            peer: entry.peer,
+            name: entry.name,
+            build: entry.build,
+            seats: entry.seats,
+            ready: entry.ready,
+        }
+    }
 }

@@ -155,8 +155,8 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
         let line = match &record {
             Record::Start(start) => json!({
                 "record": "start", "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0),
-                "setup": setup, "seed": hex(&start.seed.0), "plan": start.plan.to_string(), "build": start.build,
-                "turn_limit": start.turn_limit,
+                "setup": setup, "seed": hex(&start.seed.0), "plan": start.terms.plan.to_string(), "build": start.build,
+                "turn_limit": start.terms.turn_limit,
                 "roster": start.roster.iter().map(|peer| json!({
                     "peer": hex(&peer.peer.0), "name": peer.name,
                     "seats": peer.seats.iter().map(|seat| seat.0).collect::<Vec<_>>(),

@@ -37,7 +37,7 @@ pub(super) fn info<S: Simulation>(
             .collect();
         to.json(&json!({
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
-            "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
+            "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.terms.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
@@ -48,7 +48,7 @@ pub(super) fn info<S: Simulation>(
         to.line(&headline(&reader));
         to.line(&format!(
             "plan       {} at the start, {} ticks",
-            start.plan,
+            start.terms.plan,
             thousands(ticks)
         ));
         to.line(&format!("build      {}", start.build));

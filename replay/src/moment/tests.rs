@@ -2,7 +2,7 @@ use super::*;
 use crate::diff::{Difference, diff};
 use crate::fixture::{self, Coins, Order};
 use crate::verify::{Options, Verified, Wrong, verify};
-use lockstep::log::{Continuation, What};
+use lockstep::log::{Continuation, Terms, What};
 use lockstep::{Config, Event, Match, Plan};
 use sim::State as _;
 use std::path::PathBuf;
@@ -32,11 +32,14 @@ impl Recorded {
         let config = Config {
             name: "eve".into(),
             log: Some(Box::new(recorder)),
-            turn_limit: Some(more),
-            plan: Plan {
-                ticks: 2,
-                delay_turns: 1,
-                tick_ms: 1,
+            terms: Terms {
+                turn_limit: Some(more),
+                plan: Plan {
+                    ticks: 2,
+                    delay_turns: 1,
+                    tick_ms: 1,
+                },
+                ..Terms::default()
             },
             ..Config::default()
         };

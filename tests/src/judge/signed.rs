@@ -48,15 +48,15 @@ impl Parts {
 
 /// The log's hash before its first turn.
 pub fn after_start(start: &Start) -> Hash {
-    let (pauses, mut parts) = (start.pauses, Parts::default());
-    let limit = start.turn_limit.map_or(0, |turns| turns + 1);
+    let (pauses, mut parts) = (start.terms.pauses, Parts::default());
+    let limit = start.terms.turn_limit.map_or(0, |turns| turns + 1);
     parts.numbers([start.protocol.into()]);
     parts.bytes(&start.match_id.0).bytes(&start.rules.0);
     parts.bytes(&start.setup).bytes(&start.seed.0);
-    parts.plan(&start.plan).numbers([limit]);
+    parts.plan(&start.terms.plan).numbers([limit]);
     parts.numbers([pauses.pauses.into(), pauses.seconds.into()]);
-    parts.numbers([start.on_slow as u32, start.on_desync as u32]);
-    parts.numbers([start.absent as u32, start.roster.len() as u32]);
+    parts.numbers([start.terms.on_slow as u32, start.terms.on_desync as u32]);
+    parts.numbers([start.terms.absent as u32, start.roster.len() as u32]);
     for of in &start.roster {
         let seats: Vec<u8> = of.seats.iter().map(|seat| seat.0).collect();
         parts.bytes(&of.peer.0).bytes(&of.incarnation.0);

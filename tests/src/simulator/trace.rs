@@ -1,5 +1,6 @@
 //! The trace of a run: a hash over all inputs and outputs, and on request their text.
 
+use lockstep::log::{Codec, Record};
 use lockstep::session::{Input, Output};
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,6 +57,12 @@ impl Trace {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
             Output::Append(_) => {}
+            // Its bytes count, not how its fields are arranged.
+            Output::New(start) => {
+                let mut bytes = Vec::new();
+                Codec::default().encode(&Record::Start(start.clone()), &mut bytes);
+                bytes.hash(&mut self.hasher);
+            }
             output => self.text(format_args!("{output:?}")),
         }
         if let Some(out) = &mut self.out {
@@ -67,7 +74,7 @@ impl Trace {
                 } => {
                     format!("Send {link:?} {channel:?} {}", brief(bytes))
                 }
-                Output::Append(lockstep::log::Record::Keyframe(keyframe)) => {
+                Output::Append(Record::Keyframe(keyframe)) => {
                     format!("Append keyframe {}", keyframe.turns)
                 }
                 output => format!("{output:?}"),

@@ -1,6 +1,6 @@
 //! A desync over real QUIC links: which peers stop, which play on, and what they report.
 
-use lockstep::log::OnDesync;
+use lockstep::log::{OnDesync, Terms};
 use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
 use sim::{Checksum, RulesId};
 use std::cell::RefCell;
@@ -15,8 +15,11 @@ fn a_desync_stops_every_peer_with_a_report() {
         .map(|_| tempfile::tempdir().expect("a folder"))
         .collect();
     let config_of = |at: usize| Config {
-        seats: 3,
-        on_desync: OnDesync::Pause,
+        terms: Terms {
+            seats: 3,
+            on_desync: OnDesync::Pause,
+            ..Terms::default()
+        },
         reports: folders[at].path().to_owned(),
         ..config(40 + at as u8)
     };
@@ -80,7 +83,10 @@ fn a_desync_stops_every_peer_with_a_report() {
 fn the_majority_plays_on_without_a_desynced_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let config_of = |at: usize| Config {
-        seats: 3,
+        terms: Terms {
+            seats: 3,
+            ..Terms::default()
+        },
         reports: folder.path().to_owned(),
         ..config(50 + at as u8)
     };

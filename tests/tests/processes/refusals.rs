@@ -1,5 +1,6 @@
 //! Refusals over real QUIC links, and their messages.
 
+use lockstep::log::Terms;
 use lockstep::{Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, PeerId, Ticket};
 use sim::RulesId;
 use std::time::{Duration, Instant};
@@ -84,7 +85,10 @@ fn foreign_and_expired_tickets_are_refused() {
 #[test]
 fn duplicate_keys_and_surplus_joiners_are_refused() {
     let lobby = Config {
-        seats: 3,
+        terms: Terms {
+            seats: 3,
+            ..Terms::default()
+        },
         ready: false,
         ..config(11)
     };

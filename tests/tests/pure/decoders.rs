@@ -212,7 +212,7 @@ proptest! {
 fn log() -> impl Strategy<Value = Vec<u8>> {
     let turns = prop::collection::vec((prop::collection::vec(entry(), 0..3), any::<bool>()), 0..10);
     turns.prop_map(|turns| {
-        use lockstep::log::{Bundle, Codec, Record, RosterPeer, Start};
+        use lockstep::log::{Bundle, Codec, Record, RosterPeer, Start, Terms};
         let mut bytes = Vec::new();
         let mut codec = Codec::default();
         let plan = lockstep::Plan::default();
@@ -222,12 +222,10 @@ fn log() -> impl Strategy<Value = Vec<u8>> {
             rules: sim::RulesId([2; 16]),
             setup: vec![3; 5].into(),
             seed: sim::Seed([4; 32]),
-            plan,
-            turn_limit: Some(9),
-            pauses: lockstep::log::PauseBudget::default(),
-            on_slow: lockstep::log::OnSlow::default(),
-            on_desync: lockstep::log::OnDesync::default(),
-            absent: lockstep::log::Absent::default(),
+            terms: Terms {
+                turn_limit: Some(9),
+                ..Terms::default()
+            },
             roster: vec![RosterPeer {
                 peer: PeerId([5; 32]),
                 incarnation: Incarnation([6; 16]),

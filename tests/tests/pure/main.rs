@@ -5,4 +5,5 @@ mod decoders;
 #[cfg(feature = "demo")]
 mod golden;
 mod model;
+mod ownership;
 mod tidy;

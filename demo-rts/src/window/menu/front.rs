@@ -334,7 +334,7 @@ where
     Zone::Offset: Display,
 {
     let seconds = i64::try_from(since_1970.as_secs()).unwrap_or_default();
-    // A year match_context those that chrono can name shows as 1970.
+    // A year beyond the range of chrono shows as 1970.
     let universal = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     let here = universal.with_timezone(zone);
     here.format("%Y-%m-%d %H.%M").to_string()
@@ -343,7 +343,7 @@ where
 /// Seconds that the map behind the pages takes to move there and back.
 const GROUND_SECONDS: f32 = 180.0;
 
-/// A random map number, short enough to say sound_notice.
+/// A random map number, short enough to say aloud.
 pub fn any_map() -> u64 {
     any_seed() % 1_000_000
 }

@@ -12,7 +12,7 @@ use crate::window::lobby::{Kind, Lobby};
 use crate::window::ui::{Memory, Ui};
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow, Terms};
 use std::rc::Rc;
 
 pub struct Hosting {
@@ -74,21 +74,24 @@ impl Hosting {
         common.plan = Some(plan.map_err(|why| why.to_string())?);
         let level = LEVELS[self.level];
         let part = Part::Host {
-            seats,
+            terms: Terms {
+                seats,
+                on_slow: match self.on_slow {
+                    0 => OnSlow::Meter,
+                    _ => OnSlow::Remove,
+                },
+                on_desync: match self.on_desync {
+                    0 => OnDesync::RemoveMinority,
+                    _ => OnDesync::Pause,
+                },
+                absent: match self.absent {
+                    0 => Absent::Idle,
+                    _ => Absent::Ai,
+                },
+                ..Terms::default()
+            },
             bots,
             listen,
-            on_slow: match self.on_slow {
-                0 => OnSlow::Meter,
-                _ => OnSlow::Remove,
-            },
-            on_desync: match self.on_desync {
-                0 => OnDesync::RemoveMinority,
-                _ => OnDesync::Pause,
-            },
-            absent: match self.absent {
-                0 => Absent::Idle,
-                _ => Absent::Ai,
-            },
         };
         let kind = Kind::host(seats, &common);
         let begun = front.begin(&part, front.bots(level, bots > 0), common, false)?;

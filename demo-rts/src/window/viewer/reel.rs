@@ -74,7 +74,7 @@ impl Reel {
     /// [`Error`]: recorded under other rules.
     pub fn of(reader: Reader) -> Result<Reel, Error> {
         reader.setup::<World>()?;
-        let tick_seconds = reader.start().plan.tick().as_secs_f32();
+        let tick_seconds = reader.start().terms.plan.tick().as_secs_f32();
         let mut player = Player::new(reader);
         // The reel controls the time.
         player.set_speed(Speed::UNLIMITED);

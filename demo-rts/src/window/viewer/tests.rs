@@ -8,7 +8,7 @@ use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
 use crate::world::{Effect, Id, Kind, Setup};
 use lockstep::log::{
-    Bundle, LogEntry, LogStore, PauseBudget, Record, RosterChange, RosterPeer, Start, What,
+    Bundle, LogEntry, LogStore, Record, RosterChange, RosterPeer, Start, Terms, What,
 };
 use lockstep::session::roster::{Ballot, Peers, Value};
 use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
@@ -41,12 +41,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
         rules: World::rules(&setup),
         setup: postcard::to_allocvec(&setup).unwrap().into(),
         seed: Seed([5; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: lockstep::log::OnSlow::default(),
-        on_desync: lockstep::log::OnDesync::default(),
-        absent: lockstep::log::Absent::default(),
+        terms: Terms::default(),
         roster: (0..2)
             .map(|seat| RosterPeer {
                 peer: PeerId([seat + 1; 32]),

@@ -1,8 +1,9 @@
 //! The limit: what a step costs when only speed counts.
 //!
-//! Integers in flat arrays, three passes: a counting sort; separation, the nearest enemy at the world's
-//! cadence and radius, steering, passability and blows in one loop; and what the blows did. No orders, no
-//! fields, no buildings, no effects, no rules. It is here to be compared with: it is never made slower.
+//! Integers in flat arrays, three passes. The first is a counting sort. The second does separation, the
+//! nearest enemy at the world's cadence and radius, steering, passability and blows in one loop. The third
+//! applies the blows. There are no orders, fields, buildings, effects or rules. The world is measured against
+//! this kernel, so it must never get slower.
 
 use demo_world::world::{Kind, Tile, World};
 
@@ -11,9 +12,9 @@ const LANES: usize = 8;
 const COARSER: i32 = 6;
 /// A block of the seats' mask is 8 tiles wide.
 const BLOCK: i32 = 13;
-const NOBODY: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
-/// The units of a world, as this kernel wants them.
+/// The units of a world, in the columns that this kernel reads.
 #[derive(Clone)]
 pub struct Limit {
     size: i32,
@@ -110,7 +111,7 @@ impl Limit {
             }),
             hp: column(&|unit| i32::from(unit.hit_points)),
             cooldown: vec![0; count],
-            target: vec![NOBODY; count],
+            target: vec![NONE; count],
             hurt: vec![0; count],
             traits,
             unit: unit.collect(),
@@ -127,7 +128,7 @@ impl Limit {
             sorted_y: vec![0; count + LANES],
             sorted_body: vec![0; count + LANES],
             sorted_row: vec![0; count + LANES],
-            place: vec![NOBODY; count],
+            place: vec![NONE; count],
             candidates: 0,
         }
     }
@@ -136,7 +137,7 @@ impl Limit {
         self.hp.iter().filter(|hp| **hp > 0).count()
     }
 
-    /// Others that the last tick looked at, counted apart from it.
+    /// Neighbours that the last tick looked at. A pass of its own counts them, so that ticks stay as fast.
     pub fn count_candidates(&mut self) -> u64 {
         self.sort();
         self.pass::<true>();
@@ -179,7 +180,7 @@ impl Limit {
         self.living = 0;
         for row in 0..self.x.len() {
             if self.hp[row] <= 0 {
-                self.cells[row] = NOBODY;
+                self.cells[row] = NONE;
                 continue;
             }
             let cell = (self.y[row] >> shift) * self.wide + (self.x[row] >> shift);
@@ -196,7 +197,7 @@ impl Limit {
         }
         for row in 0..self.x.len() {
             let cell = self.cells[row];
-            if cell == NOBODY {
+            if cell == NONE {
                 continue;
             }
             let end = &mut self.begin[cell as usize + 1];
@@ -235,7 +236,7 @@ impl Limit {
             .for_each(|(to, from)| *to |= from);
     }
 
-    /// Everything that happens to a unit, in the order of the cells.
+    /// All that happens to a unit, in the order of the cells.
     #[inline(always)]
     fn pass<const COUNTS: bool>(&mut self) {
         let shift = 10 + self.side;
@@ -280,12 +281,13 @@ impl Limit {
             let total = |lanes: [i32; LANES]| lanes.iter().fold(0_i32, |a, b| a.wrapping_add(*b));
             let (push_x, push_y) = (total(push_x) >> 3, total(push_y) >> 3);
 
-            // Who has a living target in reach strikes; who has none, or whose turn it is, looks around.
+            // A unit strikes a living target in reach. Without one it looks around, in its turn or when its
+            // target died.
             let mut target = self.target[row];
             let mut goal = (self.goal_x[row], self.goal_y[row]);
             let mut in_reach = false;
-            let lost = target != NOBODY && self.hp[target as usize] <= 0;
-            if target != NOBODY && !lost {
+            let lost = target != NONE && self.hp[target as usize] <= 0;
+            if target != NONE && !lost {
                 let there = self.place[target as usize] as usize;
                 let (dx, dy) = (x - self.sorted_x[there], y - self.sorted_y[there]);
                 let reach = traits.reach + (self.sorted_body[there] & 0x3ff);
@@ -298,13 +300,13 @@ impl Limit {
             }
             let turn = self.tick.wrapping_add(row as u32).is_multiple_of(8);
             if lost || turn && !in_reach {
-                target = NOBODY;
+                target = NONE;
                 let block = (y >> BLOCK) * self.blocks + (x >> BLOCK);
                 if self.near[block as usize] & !(1 << (seat & 7)) != 0 {
                     let sight = traits.alert;
                     let far = sight * sight;
                     let (left, right) = (cell(x - sight), cell(x + sight));
-                    let (mut best, mut rows) = ([i32::MAX; LANES], [NOBODY; LANES]);
+                    let (mut best, mut rows) = ([i32::MAX; LANES], [NONE; LANES]);
                     for line in cell(y - sight)..=cell(y + sight) {
                         let mut at = self.begin[(line * self.wide + left) as usize] as usize;
                         let to = self.begin[(line * self.wide + right + 1) as usize] as usize;
@@ -315,8 +317,8 @@ impl Limit {
                             let xs = lanes(&self.sorted_x, at);
                             let ys = lanes(&self.sorted_y, at);
                             let bodies = lanes(&self.sorted_body, at);
-                            let mut who = [0; LANES];
-                            who.copy_from_slice(&self.sorted_row[at..at + LANES]);
+                            let mut found = [0; LANES];
+                            found.copy_from_slice(&self.sorted_row[at..at + LANES]);
                             let left = (to - at) as i32;
                             for lane in 0..LANES {
                                 let dx = x.wrapping_sub(xs[lane]);
@@ -324,17 +326,17 @@ impl Limit {
                                 let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
                                 let enemy = bodies[lane] >> 16 != seat;
                                 let better = apart < best[lane]
-                                    || (apart == best[lane] && who[lane] < rows[lane]);
+                                    || (apart == best[lane] && found[lane] < rows[lane]);
                                 let takes =
                                     ((lane as i32) < left) & enemy & (apart <= far) & better;
                                 best[lane] = if takes { apart } else { best[lane] };
-                                rows[lane] = if takes { who[lane] } else { rows[lane] };
+                                rows[lane] = if takes { found[lane] } else { rows[lane] };
                             }
                             at += LANES;
                         }
                     }
-                    let found = best.into_iter().zip(rows).min();
-                    target = found.map_or(NOBODY, |(_, row)| row);
+                    let nearest = best.into_iter().zip(rows).min();
+                    target = nearest.map_or(NONE, |(_, row)| row);
                 }
                 self.target[row] = target;
             }
@@ -398,7 +400,7 @@ impl Limit {
             && self.blocked[y as usize * self.words + (x >> 6) as usize] >> (x & 63) & 1 == 0
     }
 
-    /// All that is state, column by column.
+    /// The state, column by column.
     pub fn columns(&self) -> impl Iterator<Item = &[i32]> {
         [
             &self.x[..],

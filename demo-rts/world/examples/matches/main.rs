@@ -1,11 +1,11 @@
-//! Bots against each other, headless: who wins, how long it takes, and who got stuck.
+//! Bots against each other, headless: the winners, how long matches take, and stuck units.
 //!
 //! `cargo run --release -p demo-world --example matches -- --help`
 //!
-//! Matches are functions of seed, seats and levels: a line of the stuck table, or a match of `--each`,
-//! can be played again.
+//! A match is a function of seed, seats and levels. So a line of the stuck table, or a match of `--each`, can
+//! be played again.
 
-#![allow(clippy::disallowed_methods, reason = "it tells how long it took")]
+#![allow(clippy::disallowed_methods, reason = "the report includes wall time")]
 
 mod options;
 mod play;
@@ -154,7 +154,7 @@ impl Played {
     fn line(&self, options: &Options) -> String {
         let winner = match self.winner {
             Some(side) => options.pairs[self.pair][side].to_string(),
-            None => "nobody".to_owned(),
+            None => "no level".to_owned(),
         };
         let seconds = self.ticks / 20;
         format!(

@@ -27,7 +27,7 @@ impl Options {
 /// Reads the arguments. `None`: help is wanted.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A text that names the fault.
 pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let mut options = Options {
         first: 1,

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 pub struct Played {
     pub pair: usize,
     pub seed: u64,
-    /// Of the seats, in order.
+    /// Levels of the seats, in order.
     pub levels: Vec<Level>,
     /// Which level of the pairing won.
     pub winner: Option<usize>,
     pub ticks: u32,
     pub checksum: Checksum,
-    /// Of each level of the pairing, all its seats together.
+    /// Commands of each level of the pairing, all its seats together.
     pub commands: [u64; 2],
     pub stuck: Vec<Stuck>,
     pub thoughts: u64,

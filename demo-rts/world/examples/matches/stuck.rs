@@ -1,4 +1,4 @@
-//! Who stands under orders although there is a way.
+//! Finds units that stand under orders although a way exists.
 
 use demo_world::world::{Id, Kind, Order, Tile, UnitView, World};
 use sim::{Num, Seat, Vec2};
@@ -39,7 +39,7 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// Where a unit was when it last moved, or was last told something.
+/// Where a unit last moved, or last received an order.
 struct Anchor {
     at: Vec2,
     since: u32,
@@ -54,7 +54,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at everybody, now and then.
+    /// Checks all units every few ticks.
     pub fn look(&mut self, world: &World, stuck: &mut Vec<Stuck>) {
         if !world.tick().is_multiple_of(EVERY) {
             return;
@@ -99,14 +99,14 @@ impl Watch {
     }
 }
 
-/// A square of tiles that somebody walks to.
+/// A square of tiles that a unit walks to.
 struct Target {
     tile: Tile,
     size: u16,
 }
 
 impl Target {
-    /// Whether one can walk there, or to its side.
+    /// Whether a unit can walk there, or to its side.
     fn is_reachable(&self, world: &World, from: Tile) -> bool {
         let map = world.map();
         let region = map.region(from);
@@ -116,13 +116,13 @@ impl Target {
         beside.any(|tile| region != 0 && map.region(tile) == region)
     }
 
-    /// From a point to the nearest edge.
+    /// The distance from a point to the nearest edge.
     fn gap(&self, from: Vec2) -> Num {
         from.distance(self.tile.nearest_of_square(self.size, from))
     }
 }
 
-/// Where a unit should be going; `None` for those who are where they should be, or fight.
+/// Where a unit should be going; `None` for a unit that is at its place, or fights.
 fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
     let square = |tile, size| Target { tile, size };
     let building = |id: Option<Id>| {
@@ -132,7 +132,7 @@ fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
     let goal = square(unit.goal, 1);
     let (target, arrival) = match unit.order {
         Order::Idle | Order::Hold | Order::Inside | Order::AttackGround => return None,
-        // Whoever has met an enemy fights, or waits behind those who do.
+        // A unit that has met an enemy fights, or waits behind fighting units.
         Order::AttackMove | Order::Attack | Order::Patrol if unit.target.is_some() => {
             let enemy = unit.target.and_then(|id| world.unit(id));
             let place = enemy.map(|enemy| square(enemy.tile, 1));
@@ -153,9 +153,9 @@ pub const TICKS: u32 = 200;
 /// Ticks between two looks.
 const EVERY: u32 = 10;
 const HALF: Num = Num::lit("0.5");
-/// How near a group's goal the last of a group may come to stand.
+/// How near a group's goal its last unit may come to stand.
 const ARRIVAL: Num = Num::lit("3");
-/// How near to a building or a mine one works.
+/// How near to a building or a mine a worker works.
 const BESIDE: Num = Num::lit("2");
-/// How far behind those who fight one may wait.
+/// How far behind fighting units a unit may wait.
 const FIGHT: Num = Num::lit("4");

@@ -1,5 +1,5 @@
-//! Soldiers: at home until there are enough, then out together; back when home is attacked or the fight
-//! is lost.
+//! Soldiers wait at home until there are enough, then set out together. They return when home is attacked or
+//! the fight is lost.
 
 use super::{
     Habits,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::world::{BuildingView, Command, Kind, Order, Tile, UnitView};
 
-/// Sends enough of those near against whoever comes near the household.
+/// Sends enough nearby soldiers against enemies that come near the household.
 pub(super) fn defend(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let threat = estate
         .enemy_units
@@ -25,7 +25,7 @@ pub(super) fn defend(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
     if let [only] = raiders.as_slice()
         && !only.kind.is_soldier()
     {
-        // One worker who looks around is not worth a march.
+        // A lone worker on the lookout is not worth a march.
         return;
     }
     let against = strength(&raiders);
@@ -41,7 +41,7 @@ pub(super) fn defend(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
     let mut called = strength(fighting.iter().filter(|unit| unit.target.is_some()));
     let mut defenders: Vec<UnitView> = Vec::new();
     for unit in able {
-        // Those who are out come back only where the others do not suffice.
+        // Soldiers in the field come back only if those at home do not suffice.
         let far = unit.tile.king_steps(at) > CALL;
         if called >= against * 3 || far && called * 4 >= against * 5 {
             break;
@@ -49,7 +49,7 @@ pub(super) fn defend(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
         called += strength([&unit]);
         defenders.push(unit);
     }
-    // One by one they would only fall one by one: too few wait at home for more.
+    // Too few soldiers would fall one by one, so they wait at home for more.
     let enough = called * 10 >= against * habits.stand;
     if enough && !defenders.is_empty() {
         let units = estate.select(&defenders);
@@ -71,7 +71,7 @@ pub(super) fn defend(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
     }
 }
 
-/// Takes the workers away from where soldiers are about to kill them.
+/// Takes the workers away from places where soldiers are about to kill them.
 fn flee(estate: &mut Estate<'_>, raiders: &[UnitView], commands: &mut Vec<Command>) {
     let danger = |tile: Tile, reach: u16| {
         raiders
@@ -117,7 +117,7 @@ fn flee(estate: &mut Estate<'_>, raiders: &[UnitView], commands: &mut Vec<Comman
     }
 }
 
-/// Lets those out who hid, once nobody is near any more.
+/// Lets hidden workers out once no enemy is near any more.
 pub(super) fn come_out(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
     let safe = |b: &BuildingView| {
         let near =
@@ -163,7 +163,7 @@ pub(super) fn focus(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec
     }
 }
 
-/// Calls those back who fight far from home against too many.
+/// Calls back soldiers that fight far from home against too many.
 pub(super) fn retreat(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let front = estate
         .soldiers
@@ -184,7 +184,7 @@ pub(super) fn retreat(estate: &mut Estate<'_>, habits: &Habits, commands: &mut V
     commands.push(Command::Move { units, to });
 }
 
-/// Sends a wave when it is strong enough, and those who are out already to their next target.
+/// Sends a wave when it is strong enough, and soldiers in the field to their next target.
 pub(super) fn attack(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let idle: Vec<UnitView> = estate
         .soldiers
@@ -218,7 +218,7 @@ pub(super) fn attack(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
         .iter()
         .filter(|unit| unit.order == Order::AttackMove && unit.goal.king_steps(to) <= CALL)
         .count();
-    // Who is on the way already is followed by fewer.
+    // A wave may be smaller while another one is on its way.
     let wave = if marching >= habits.wave {
         habits.wave / 2
     } else {
@@ -231,7 +231,7 @@ pub(super) fn attack(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Ve
     }
 }
 
-/// Whether so many are enough against what is known to stand there.
+/// Whether a wave suffices against the known defenders of a place.
 fn is_stronger(estate: &Estate<'_>, habits: &Habits, wave: &[UnitView], to: Tile) -> bool {
     let against = strength(&soldiers(&estate.enemy_units, to)) + towers(estate, to);
     strength(wave) * 10 >= against * habits.odds
@@ -251,7 +251,7 @@ fn cannot_grow(estate: &Estate<'_>) -> bool {
     full || !(able || earns)
 }
 
-/// The known enemy building nearest to `from`; else an enemy in sight; else where they may hide.
+/// The known enemy building nearest to `from`; else an enemy in sight; else where enemies may hide.
 fn next_target(estate: &Estate<'_>, from: Tile) -> Tile {
     let building = estate
         .enemy_buildings

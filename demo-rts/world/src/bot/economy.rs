@@ -1,4 +1,4 @@
-//! Workers: who fetches what, who builds and mends; halls, farms and houses.
+//! Workers: gathering, building and mending; halls, farms and houses.
 
 use super::{
     Habits,
@@ -29,7 +29,7 @@ fn employ_idle(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
         .filter(|worker| worker.order == Order::Idle)
         .copied()
         .collect();
-    // Others each time, so that two who cannot get there do not keep the rest waiting.
+    // The start moves on, so that two workers without a way do not keep the rest waiting.
     let Some(turn) = (estate.seen.tick() as usize / 8).checked_rem(idle.len()) else {
         return;
     };
@@ -116,7 +116,7 @@ fn gatherers(estate: &Estate<'_>) -> (usize, usize) {
 
 /// Moves workers over when one store overflows and the other is empty, or a mine is crowded.
 fn rebalance(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
-    // A thought in a few, lest the workers spend their days walking.
+    // Workers that switch more often spend the match walking.
     if !(estate.seen.tick() / 16).is_multiple_of(5) {
         return;
     }
@@ -164,7 +164,7 @@ fn rebalance(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Comman
     }
 }
 
-/// Sends somebody to a foundation that nobody builds.
+/// Sends a worker to a foundation without a builder.
 fn finish_foundations(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
     let unmanned = estate
         .buildings
@@ -253,10 +253,10 @@ fn train_workers(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Co
     }
 }
 
-/// Farms, when the mines have no room for more.
+/// Founds farms when the mines have no room for more workers.
 fn plant(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let full = estate.mines.iter().all(|mine| mine.miners >= mine.room);
-    // Wood that nothing else wants is well spent on gold for ever.
+    // Wood without another use is well spent on gold for ever.
     let most = if estate.wood > estate.gold + 800 {
         2 * habits.farms
     } else {
@@ -273,7 +273,7 @@ fn plant(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) 
     }
 }
 
-/// Mends what is damaged and not under attack, as far as there is wood to spare.
+/// Mends damaged buildings that are not under attack, as far as there is wood to spare.
 fn mend(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
     if estate.gold < 100 || estate.wood < 100 {
         return;

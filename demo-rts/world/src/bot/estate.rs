@@ -12,11 +12,11 @@ pub(super) struct Estate<'a> {
     pub workers: Vec<UnitView>,
     pub soldiers: Vec<UnitView>,
     pub buildings: Vec<BuildingView>,
-    /// In sight.
+    /// Enemies in sight.
     pub enemy_units: Vec<UnitView>,
-    /// In sight or remembered, of seats that are still in the match.
+    /// Buildings in sight or remembered, of seats that are still in the match.
     pub enemy_buildings: Vec<BuildingView>,
-    /// Where gold lies near the own halls and nobody raids.
+    /// Gold near the own halls, where no enemy raids.
     pub mines: Vec<Mine>,
     /// What is left to spend after the commands of this thought.
     pub gold: u32,
@@ -117,14 +117,14 @@ impl<'a> Estate<'a> {
         (least < Square::MAX && !raided).then_some(mine)
     }
 
-    /// Whether somebody of the household can stand beside a tile.
+    /// Whether a unit of the household can stand beside a tile.
     pub fn is_reachable(&self, tile: Tile) -> bool {
         let region = self.home_region();
         square(tile, 1, self.seen.size())
             .any(|side| self.seen.region(side) == region && region != 0)
     }
 
-    /// Where the household is centred: a finished hall, or any building, or where it all began.
+    /// Where the household is centred: a finished hall, else any building, else the start.
     pub fn home(&self) -> Tile {
         let hall = self.complete(Kind::TownHall).next();
         hall.or(self.buildings.first())
@@ -146,7 +146,7 @@ impl<'a> Estate<'a> {
         self.buildings.iter().any(|b| b.kind == kind && !b.complete)
     }
 
-    /// Whether it can be paid, and stands on what it needs.
+    /// Whether the seat can pay for it and has the buildings that it needs.
     pub fn can_have(&self, kind: Kind) -> bool {
         self.can_pay(kind) && self.may_have(kind)
     }
@@ -179,7 +179,7 @@ impl<'a> Estate<'a> {
         }
     }
 
-    /// Workers that nobody has asked anything in this thought.
+    /// Workers without a command in this thought.
     pub fn free_workers(&self) -> impl Iterator<Item = &UnitView> {
         self.workers.iter().filter(|worker| self.is_free(worker))
     }
@@ -196,7 +196,7 @@ impl<'a> Estate<'a> {
         self.seen.select(ids)
     }
 
-    /// The worker nearest to a place that has nothing better to do than gather.
+    /// The free worker nearest to a place; idle and empty-handed workers count as nearer.
     pub fn builder(&self, near: Tile) -> Option<UnitView> {
         let busy = |worker: &UnitView| match (worker.order, worker.carries) {
             (Order::Idle, _) => 0,
@@ -218,10 +218,10 @@ impl<'a> Estate<'a> {
             .copied()
     }
 
-    /// The region in which the household's people walk.
+    /// The region in which the household's units walk.
     pub fn home_region(&self) -> u32 {
-        let anybody = self.workers.first().or(self.soldiers.first());
-        anybody.map_or(0, |unit| self.seen.region(unit.tile))
+        let walker = self.workers.first().or(self.soldiers.first());
+        walker.map_or(0, |unit| self.seen.region(unit.tile))
     }
 }
 
@@ -260,8 +260,8 @@ pub(super) fn square(middle: Tile, reach: u16, size: u16) -> impl Iterator<Item 
     (top..=bottom).flat_map(move |y| (left..=right).map(move |x| Tile::new(x, y)))
 }
 
-/// The tile nearest to `from` that is good, at most `most` steps of a king away, and on no map beyond 256:
-/// ring by ring, so that what is near is found soon.
+/// The good tile nearest to `from`, at most `most` and [`FARTHEST`] steps of a king away. It searches ring by
+/// ring, so that a near tile is found soon.
 pub(super) fn nearest(
     from: Tile,
     most: u16,
@@ -302,10 +302,10 @@ fn ring_around(from: Tile, ring: u16, size: u16) -> impl Iterator<Item = Tile> {
     })
 }
 
-/// Own units that a thought considers, and those of others: more than a seat, and seven, may ever train.
+/// Units that a thought considers at most: more than a seat, and seven others, may ever train.
 const OWN: usize = 512;
 const OTHERS: usize = 2_048;
-/// Tiles from which a thought goes far enough: across the largest map that players choose.
+/// No thought looks farther: the largest map that players choose.
 const FARTHEST: u16 = LARGEST_PLAYED;
 /// How far from a hall workers still fetch gold.
 pub(super) const NEAR: u16 = 11;

@@ -1,4 +1,4 @@
-//! What makes the levels differ: pace, household, composition and care. None of them sees more.
+//! What makes the levels differ: pace, household, composition and care. No level sees more than another.
 
 use super::Level;
 use crate::world::Upgrade;
@@ -34,7 +34,7 @@ pub(super) struct Habits {
     pub retreat: u32,
     /// Tenths of the raiders' strength that it takes to meet them.
     pub stand: u32,
-    /// Whether its workers run from raiders that nobody meets.
+    /// Whether its workers run from raiders that no soldier meets.
     pub flees: bool,
     /// Bands that shoot at one target each, in one thought.
     pub bands: usize,
@@ -44,11 +44,11 @@ pub(super) struct Habits {
     pub scout_from: u32,
     /// Ticks from one scout to the next.
     pub scout_every: u32,
-    /// Whether it trains what beats the enemy that it knows.
+    /// Whether it trains soldiers that beat the known enemies.
     pub counters: bool,
     /// Upgrades that it researches, the first one first.
     pub upgrades: &'static [Upgrade],
-    /// Whether it mends what is damaged.
+    /// Whether it mends damaged buildings.
     pub mends: bool,
 }
 

@@ -22,10 +22,10 @@ use sim::Seat;
 pub enum Level {
     /// Thinks seldom, keeps a small household, attacks with few and never gives up a fight.
     Easy,
-    /// Plays like somebody who knows the game.
+    /// Plays like an experienced player.
     #[default]
     Normal,
-    /// Thinks often, grows fast, trains what beats the enemy, attacks in force.
+    /// Thinks often, grows fast, trains soldiers that beat the enemy's, attacks in force.
     Hard,
 }
 
@@ -57,10 +57,11 @@ impl std::fmt::Display for Level {
 #[error("not a level: choose easy, normal or hard")]
 pub struct UnknownLevel;
 
-/// One thought: what this seat should do now, most urgent first. Empty when there is nothing to do.
+/// One thought: the commands that this seat should issue now, most urgent first. Empty when there is nothing
+/// to do.
 ///
-/// It is a function of what the seat sees: it remembers nothing. Called again before its commands were
-/// executed, it says much the same again; [`Bot`] keeps the pace.
+/// A thought is a function of what the seat sees, without memory. A second call before the commands were
+/// executed says much the same again; [`Bot`] keeps the pace.
 pub fn think(world: &World, seat: Seat, level: Level) -> Vec<Command> {
     let seen = world.seen_by(seat);
     seen.map_or_else(Vec::new, |seen| decide(seen, &level.habits()))
@@ -85,7 +86,7 @@ fn decide(seen: Seen<'_>, habits: &Habits) -> Vec<Command> {
     commands
 }
 
-/// A bot that keeps its own pace: ask it at every tick or turn, and issue what it says.
+/// A bot that keeps its own pace: ask it at every tick or turn, and issue its commands.
 #[derive(Clone, Debug)]
 pub struct Bot {
     seat: Seat,
@@ -114,7 +115,7 @@ impl Bot {
         world.tick() >= self.next || rewound
     }
 
-    /// What it wants now. Empty when it is not [due](Bot::is_due), and often otherwise.
+    /// The commands that it wants now. Empty when it is not [due](Bot::is_due), and often otherwise.
     pub fn think(&mut self, world: &World) -> Vec<Command> {
         if !self.is_due(world) {
             return Vec::new();

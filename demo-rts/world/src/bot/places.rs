@@ -15,7 +15,7 @@ pub(super) fn found_near(
     }
 }
 
-/// Founds a building there and sends somebody to build it.
+/// Founds a building there and sends a worker to build it.
 pub(super) fn found(estate: &mut Estate<'_>, kind: Kind, at: Tile, commands: &mut Vec<Command>) {
     if let Some(worker) = estate.builder(at) {
         estate.pay(kind);
@@ -45,7 +45,7 @@ pub(super) fn site(estate: &Estate<'_>, kind: Kind, near: Tile) -> Option<Tile> 
     })
 }
 
-/// The way of the workers between a hall and its mine.
+/// The workers' way between a hall and its mine.
 struct Lane {
     hall: Tile,
     mine: Tile,
@@ -87,7 +87,7 @@ pub(super) fn free_mine(estate: &Estate<'_>) -> Option<Tile> {
     })
 }
 
-/// How far from where it should be something may be built.
+/// How far from its wanted place a building may lie.
 const FAR: u16 = 20;
 /// Tiles from an enemy's building within which gold is the enemy's.
 const HELD: u16 = 14;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::world::{Command, Order, Task, Tile, UnitView};
 
-/// Sends somebody to look, and on from where they have looked.
+/// Sends a scout, and sends a waiting one on.
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let tick = estate.seen.tick();
     let Some(since) = tick.checked_sub(habits.scout_from) else {
@@ -35,7 +35,7 @@ pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
         .builder(home)
         .filter(|_| estate.enemy_buildings.is_empty() && estate.workers.len() > 5);
     if let Some(scout) = soldier.or(worker) {
-        // By turns to what nobody has seen and to what may have changed.
+        // Scouts go by turns to unexplored ground and to known enemies, which may have changed.
         let again = (since / habits.scout_every) % 2 == 1;
         let known = estate.enemy_buildings.first().map(middle);
         let to = known
@@ -54,7 +54,7 @@ pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
     }
 }
 
-/// Where to look after `to`, if somebody may have begun there too.
+/// Where to look after `to`, if another seat may have begun there too.
 fn beyond(estate: &Estate<'_>, to: Tile) -> Option<Tile> {
     let seen = estate.seen;
     starts(estate.seat.home, seen.size())
@@ -64,7 +64,7 @@ fn beyond(estate: &Estate<'_>, to: Tile) -> Option<Tile> {
         .min_by_key(|start| (start.king_steps(to), *start))
 }
 
-/// A worker that stands idle where nothing is its own: it was sent to look.
+/// An idle worker far from every own building: a scout that has arrived.
 fn waiting_far_from_home(estate: &Estate<'_>) -> Option<UnitView> {
     let far = |unit: &&UnitView| {
         unit.order == Order::Idle
@@ -76,10 +76,10 @@ fn waiting_far_from_home(estate: &Estate<'_>) -> Option<UnitView> {
     estate.free_workers().find(far).copied()
 }
 
-/// Where somebody at `from` should look next: at the edge of the explored ground, first where it is
-/// nearest to a place where others may have begun; and at last here and there.
+/// Where a scout at `from` should look next: at the edge of the explored ground, first near the possible
+/// start of another seat. When all is explored, at one place after another.
 ///
-/// The edge can be reached and is explored by going there, so nobody waits before a place that cannot.
+/// The edge is always reachable and going there explores it, so no scout waits for ever.
 pub(super) fn goal(estate: &Estate<'_>, from: Tile) -> Tile {
     let seen = estate.seen;
     let size = seen.size();
@@ -102,7 +102,7 @@ pub(super) fn goal(estate: &Estate<'_>, from: Tile) -> Tile {
     })
 }
 
-/// Where others may have begun, for maps that lie upon themselves in some way.
+/// Possible starts of other seats, by each symmetry that a map may have.
 fn starts(home: Tile, size: u16) -> [Tile; 7] {
     let far = size.saturating_sub(1);
     let (x, y) = (home.x, home.y);
@@ -118,7 +118,7 @@ fn starts(home: Tile, size: u16) -> [Tile; 7] {
     ]
 }
 
-/// Tiles from every own building beyond which somebody is out.
+/// Tiles from every own building beyond which a unit is out.
 const OUTSIDE: u16 = 16;
-/// Ticks for which one looks at one place when everything is explored.
+/// Ticks that a scout looks at one place when everything is explored.
 const LOOK_TICKS: u32 = 900;

@@ -83,7 +83,7 @@ fn matches_end_with_a_winner() {
 }
 
 #[test]
-fn every_level_beats_nobody_at_home() {
+fn every_level_beats_an_idle_seat() {
     for level in [Level::Easy, Level::Normal, Level::Hard] {
         let mut bytes = [1; 32];
         bytes[0] = level as u8;
@@ -166,7 +166,7 @@ fn named(command: &Command) -> (Option<&Selection>, Option<Id>, Option<Id>) {
 }
 
 #[test]
-fn bots_command_what_is_theirs_and_name_only_what_they_see() {
+fn bots_command_own_units_and_name_only_targets_in_sight() {
     let levels = [Level::Hard, Level::Normal, Level::Hard, Level::Easy];
     let mut named_targets = 0;
     for seed in 21..=22 {
@@ -178,7 +178,7 @@ fn bots_command_what_is_theirs_and_name_only_what_they_see() {
                 let seat = bot.seat();
                 for command in bot.think(&world) {
                     let (units, building, target) = named(&command);
-                    // A reference names what this seat selected before: its own.
+                    // A reference names units that this seat selected before: its own.
                     let numbers = units.and_then(|units| units.numbers().ok());
                     for number in numbers.unwrap_or(&[]) {
                         let mut own = world.units().filter(|unit| unit.seat == seat);
@@ -203,7 +203,7 @@ fn bots_command_what_is_theirs_and_name_only_what_they_see() {
             world.step(&entries, &mut Vec::new());
         }
     }
-    assert!(named_targets > 0, "nobody aimed at anything");
+    assert!(named_targets > 0, "no command named a target");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_thought_is_a_function_of_what_the_seat_sees() {
         let mut saved = Vec::new();
         world.save(&mut saved);
         let loaded = World::load(&saved).expect("its own snapshot");
-        // What the other seat does out of sight changes nothing.
+        // Another seat's deeds out of sight change nothing.
         let hidden: Vec<Id> = world
             .units()
             .filter(|unit| unit.seat == Seat(1) && !world.sees(Seat(0), unit.tile))
@@ -239,14 +239,11 @@ fn a_thought_is_a_function_of_what_the_seat_sees() {
             assert_eq!(a, b, "{level}");
         }
     }
-    assert!(thoughts > 0, "nobody had anything to say");
+    assert!(thoughts > 0, "no thought had a command");
 }
 
 #[test]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "it tells how long a thought takes"
-)]
+#[allow(clippy::disallowed_methods, reason = "it measures a thought")]
 fn a_thought_about_a_full_household_is_short() {
     let population = 250;
     let army = |units_per_seat| {
@@ -258,7 +255,7 @@ fn a_thought_about_a_full_household_is_short() {
         };
         begin(7, setup, 2)
     };
-    // The best of several: the machine has other things to do.
+    // The best of several, because the machine has other things to do.
     let spent = |world: &World| {
         let thoughts = (0..20).map(|_| {
             let began = std::time::Instant::now();

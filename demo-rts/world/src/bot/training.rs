@@ -7,7 +7,7 @@ use super::{
 };
 use crate::world::{BuildingView, Command, Job, Kind, Tile};
 
-/// Builds what trains soldiers, and trains them.
+/// Builds barracks and the like, and trains soldiers in them.
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let plan = Plan::of(estate, habits);
     build_trainers(estate, habits, &plan, commands);
@@ -17,7 +17,7 @@ pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
     set_rally(estate, commands);
 }
 
-/// How many of each kind of soldier should be among so many.
+/// Each kind's share in the army.
 struct Plan([(Kind, u32); 4]);
 
 impl Plan {
@@ -31,7 +31,7 @@ impl Plan {
         ]);
         if habits.counters {
             for (kind, share) in plan.0.iter_mut().take(3) {
-                let victim = beaten_by(*kind);
+                let victim = victim_of(*kind);
                 let known = estate.enemy_units.iter().filter(|unit| unit.kind == victim);
                 let trained = estate
                     .enemy_buildings
@@ -43,7 +43,7 @@ impl Plan {
         plan
     }
 
-    /// Of these kinds, the one that is missing most.
+    /// The allowed kind that falls shortest of its share.
     fn choose(&self, have: impl Fn(Kind) -> u32, may: impl Fn(Kind) -> bool) -> Option<Kind> {
         self.0
             .iter()
@@ -53,8 +53,8 @@ impl Plan {
     }
 }
 
-/// Whom a kind of soldier beats at the same price.
-fn beaten_by(kind: Kind) -> Kind {
+/// The kind that a kind of soldier beats at the same price.
+fn victim_of(kind: Kind) -> Kind {
     match kind {
         Kind::Swordsman => Kind::Knight,
         Kind::Archer => Kind::Swordsman,
@@ -85,7 +85,7 @@ fn build_trainers(
     }
     let rich = estate.gold > 400 && estate.wood > 400;
     let grown = estate.workers.len() >= (5 + (have + 1) * habits.workers_each).min(habits.workers);
-    // Enough in hand that what stands can also train.
+    // Enough in store that the standing buildings can also train.
     let flush = have == 0 || (estate.gold > 150 && estate.wood > 250);
     if !(rich || grown && flush) {
         return;
@@ -99,7 +99,7 @@ fn build_trainers(
     }
 }
 
-/// The upgrades that its level cares for, one at a time, as soon as they do not keep soldiers waiting.
+/// Researches the upgrades of its level, one at a time, as soon as they do not keep soldiers waiting.
 fn research(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let is_busy = |b: &BuildingView| {
         b.queue

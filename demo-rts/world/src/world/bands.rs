@@ -1,8 +1,9 @@
-//! Who marches together keeps together: at the pace of the slowest, those ahead waiting for those behind.
+//! A group keeps together on the march: it goes at the pace of its slowest unit, and units ahead wait for
+//! units behind.
 //!
-//! A group that one command sends is a band. How far each has to go is measured to its own place at the
-//! goal, so a band that keeps its shape has nobody ahead. Where a choke point draws a band out, the first
-//! wait behind it, but never stop: nobody can block the way of those for whom he waits.
+//! Units that one command sends off together are a band. Each unit's way is measured to its own place at the
+//! goal, so a band in formation has no unit ahead. Where a choke point draws a band out, its first units slow
+//! down behind it but never stop. So no unit waits for a unit whose way it blocks.
 
 use super::{
     World,
@@ -13,26 +14,26 @@ use sim::{
     fixed::types::{U16F16, U28F4},
 };
 
-/// What the bands on the march have in common in this tick. Made anew in every tick, never state.
+/// Facts about the bands on the march. They are made anew in every tick, and never state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bands {
     bands: Vec<Band>,
-    /// Whether any unit belongs to one.
+    /// Whether any unit belongs to a band.
     any: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Band {
     slowest: Num,
-    /// Where its first member goes. Who goes elsewhere keeps the pace but waits for nobody.
+    /// The goal of its first member. A member with another goal keeps the pace but does not wait.
     goal: u32,
-    /// What those who go there have to go in all, in sixteenths of a tile.
+    /// The sum of the remaining ways to it, in sixteenths of a tile.
     remaining: u64,
     members: u32,
 }
 
 impl Bands {
-    /// Looks at everybody on the march.
+    /// Gathers all units on the march.
     pub fn fill(w: &mut World) {
         let mut bands = std::mem::take(&mut w.bands);
         bands.look(w);
@@ -83,7 +84,7 @@ impl Bands {
         let ahead = mean as i64 - i64::from(remaining(w, row, at));
         match ahead {
             ..=BEHIND => own,
-            // Who is so far ahead does not march with them.
+            // A unit so far ahead does not march with its band.
             TOO_FAR.. => band.slowest,
             FAR_AHEAD.. => band.slowest / 2,
             AHEAD.. => band.slowest * 3 / 4,
@@ -94,7 +95,8 @@ impl Bands {
 }
 
 impl World {
-    /// Makes one band of those who were just sent somewhere together, and takes the others out of theirs.
+    /// Makes one band of the units that a command just sent off together. The command's other units leave
+    /// their bands.
     pub(super) fn form_band(&mut self, rows: &[usize]) {
         let goes = |w: &World, row: usize| is_march(w.units.order[row]);
         let together = rows.iter().filter(|row| goes(self, **row)).count() > 1;
@@ -112,7 +114,7 @@ fn is_march(order: Order) -> bool {
     matches!(order, Order::Move | Order::AttackMove | Order::Patrol)
 }
 
-/// Whether a unit is on its way, and not after somebody.
+/// Whether a unit is on its way, and not in pursuit.
 fn marches(w: &World, row: usize, way: Way) -> bool {
     way != Way::None && w.units.target[row] == 0 && is_march(w.units.order[row])
 }

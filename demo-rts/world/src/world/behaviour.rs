@@ -58,8 +58,8 @@ impl Occasions {
         Self(table)
     }
 
-    /// Whether the units from `from` on have anything to do in this tick, by what they found out: most have
-    /// not. It only looks at the unit itself, and nobody's deeds change that of another before it acts.
+    /// Marks the units from `from` on that have something to do in this tick; most have not. The mark depends
+    /// on the unit alone, and no other unit's deeds change that before the unit acts.
     #[inline]
     pub fn mark(&self, w: &World, from: usize, sensed: &[Sensed], acts: &mut [bool]) {
         let (units, tick, len) = (&w.units, w.tick, acts.len());
@@ -114,12 +114,12 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
     }
 }
 
-/// Fights whoever comes near, else minds its order.
+/// Fights enemies that come near, else follows its order.
 fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
     match w.crowd.sensed(row).note() {
         Note::Nothing if w.units.way[row] == Way::None => match w.units.order[row] {
             Order::AttackMove => become_idle(w, row),
-            // It turns in its own tick, so that one who cannot go anywhere does not ask in every tick.
+            // A patrol turns in its own tick, so that a unit without a way does not ask in every tick.
             Order::Patrol if is_its_turn(w, row) => waypoints::turn(w, row),
             _ => {}
         },

@@ -28,11 +28,11 @@ columns! {
         queued: u8,
         /// Work done on the first in the queue. 0: not begun.
         trained: u16,
-        /// Tile for the trained.
+        /// Tile that trained units go to.
         rally: u32,
         /// Ticks until it can shoot again.
         cooldown: u16,
-        /// The worker who has taken this farm. 0: nobody has.
+        /// The worker that has taken this farm. 0: no worker.
         farmer: u32,
         /// Units inside.
         inside: u8,
@@ -54,7 +54,7 @@ impl Buildings {
         self.progress[row] >= self.kind[row].stats().build_ticks
     }
 
-    /// Whether nobody can walk there any more: from the first work on.
+    /// Whether its ground is blocked: from the first work on.
     pub fn is_solid(&self, row: usize) -> bool {
         self.progress[row] > 0
     }
@@ -89,7 +89,7 @@ pub(super) struct Room {
 }
 
 impl World {
-    /// Counts everybody, and who is being trained.
+    /// Counts all units, and those in training.
     pub(super) fn room(&self) -> Vec<Room> {
         let mut room = vec![Room::default(); self.seats.len()];
         for row in 0..self.units.len() {

@@ -7,7 +7,7 @@ pub(super) trait Cell: Field + Copy {
     /// Appends a column.
     fn write(column: &[Self], to: &mut impl Sink);
 
-    /// Reads a column of so many rows. `what` is wrong where bytes are no value.
+    /// Reads a column of `rows` values. The error says `what` where bytes are no value.
     fn read(from: &mut Reader<'_>, rows: u32, what: &'static str) -> Result<Vec<Self>, LoadError>;
 }
 
@@ -100,7 +100,7 @@ macro_rules! columns {
                 $( self.$field.push(row.$field); )*
             }
 
-            /// Drops every row that `gone` says, keeping the order of the others.
+            /// Drops every row marked in `gone`, keeping the order of the others.
             #[allow(dead_code, reason = "seats are never removed")]
             pub fn remove(&mut self, gone: &[bool]) {
                 $(

@@ -1,4 +1,4 @@
-//! Who is an enemy, who is in reach, blows and arrows.
+//! Enemies, reach, blows and arrows.
 
 use super::{
     Effect, Id, World, columns::columns, damage, garrison, map::Map, siege, tables::RULES,
@@ -15,7 +15,7 @@ columns! {
         to_x: Num,
         to_y: Num,
         target: u32,
-        /// Who shot.
+        /// Id of the shooter.
         by: u32,
         /// The shooter's kind.
         kind: super::Kind,
@@ -58,7 +58,7 @@ pub(super) struct Blow {
 }
 
 impl World {
-    /// The living thing of this id, as far as it can be met.
+    /// The living unit or building of this id. A unit inside a building is no target.
     pub(super) fn target(&self, id: Id) -> Option<Target> {
         let unit = self.units.row(id);
         let unit = unit.filter(|row| !self.units.is_inside(*row));
@@ -158,13 +158,12 @@ pub(super) fn strike(
         return;
     }
     let to = w.target_at(target);
-    // What hits a place follows nobody.
+    // A stone is thrown at a place and follows no target.
     let after = if stats.splash > 0 { Id::NONE } else { id };
     launch(w, Target::Unit(row), after, to, effects);
 }
 
-/// Sends an arrow or a stone from a unit or building on its way to a place, after whoever is `at`; nobody,
-/// if that names none.
+/// Shoots an arrow or a stone at a place. It follows `at`, unless `at` is [`Id::NONE`].
 pub(super) fn launch(w: &mut World, by: Target, at: Id, to: Vec2, effects: &mut Vec<Effect>) {
     let from = w.target_at(by);
     let kind = match by {
@@ -188,7 +187,7 @@ pub(super) fn launch(w: &mut World, by: Target, at: Id, to: Vec2, effects: &mut 
     });
 }
 
-/// Arrows fly after their targets. Those whose target died fall where it stood.
+/// Moves arrows towards their targets. An arrow falls where its target died.
 pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
     let mut gone = vec![false; w.projectiles.len()];
     for (row, gone) in gone.iter_mut().enumerate() {
@@ -246,7 +245,7 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
             if let Target::Unit(row) = target {
                 die(w, row, effects);
             }
-            // Stones hit friends as well; that is nothing to be proud of.
+            // A stone that kills a friend adds nothing to the count.
             if w.owner(target) != blow.seat {
                 let killed = &mut w.seats.killed[usize::from(blow.seat)];
                 *killed = killed.saturating_add(1);
@@ -257,7 +256,7 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
     }
 }
 
-/// An idle soldier turns against who hits it from out of sight.
+/// An idle soldier turns against an attacker that its seat sees.
 fn answer(w: &mut World, row: usize, by: Id) {
     let calm = w.units.order[row] == Order::Idle && w.units.target[row] == 0;
     let seat = usize::from(w.units.seat[row]);
@@ -267,7 +266,7 @@ fn answer(w: &mut World, row: usize, by: Id) {
     }
 }
 
-/// Ends a unit's life. From here on nobody sees it; its row goes at the next burial.
+/// Ends a unit's life. Its row goes at the next burial.
 pub(super) fn die(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     w.units.hp[row] = 0;
     let seat = w.units.seat[row];
@@ -321,7 +320,7 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
     map.set_solid(tile, size, false);
 }
 
-/// The way from its post beyond which an idle soldier pursues nobody.
+/// How far from its post an idle soldier pursues.
 pub(super) const LEASH: Num = Num::const_from_int(RULES.leash_tiles as i32);
 /// Ticks between two burials of units.
 pub(super) const BURIAL_TICKS: u32 = 16;

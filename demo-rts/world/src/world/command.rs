@@ -14,44 +14,45 @@ impl Id {
 
 /// A player's intent. Append variants only: anything else changes the rules.
 ///
-/// What makes no sense when it is executed (a dead unit, somebody else's building, no gold, a tile off
-/// the map) does nothing and is reported by [`Effect::Refused`](super::Effect::Refused).
+/// A command that makes no sense when it is executed does nothing, and
+/// [`Effect::Refused`](super::Effect::Refused) reports it: a dead unit, another seat's building, no gold, a
+/// tile off the map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Go there, minding nothing else.
     Move {
-        /// Who.
+        /// The units.
         units: Selection,
         /// Where.
         to: Tile,
     },
-    /// Attack this one until it is dead.
+    /// Attack a target until it is dead.
     Attack {
-        /// Who.
+        /// The units.
         units: Selection,
         /// A unit or building of another seat.
         target: Id,
     },
-    /// Go there and fight whatever is met.
+    /// Go there and fight every enemy on the way.
     AttackMove {
-        /// Who.
+        /// The units.
         units: Selection,
         /// Where.
         to: Tile,
     },
     /// Stay; fight only what is in reach.
     Hold {
-        /// Who.
+        /// The units.
         units: Selection,
     },
     /// Forget every order.
     Stop {
-        /// Who.
+        /// The units.
         units: Selection,
     },
     /// Fetch gold or wood from there, again and again. Units that are no workers go there.
     Gather {
-        /// Who.
+        /// The units.
         units: Selection,
         /// A tile of forest or of a mine.
         from: Tile,
@@ -60,30 +61,30 @@ pub enum Command {
     Build {
         /// The workers.
         units: Selection,
-        /// What.
+        /// The kind of building.
         kind: Kind,
         /// Its upper left tile.
         at: Tile,
     },
     /// Queue a unit, paid at once.
     Train {
-        /// Where.
+        /// The building that trains.
         building: Id,
-        /// What.
+        /// The kind of unit.
         kind: Kind,
     },
     /// Take a unit or an upgrade out of the queue, for its full price.
     CancelTrain {
-        /// Where.
+        /// The building with the queue.
         building: Id,
         /// Its place in the queue, from 0.
         place: u8,
     },
     /// Send units there as they are trained. Workers start to gather there.
     Rally {
-        /// Where they are trained.
+        /// The building that trains the units.
         building: Id,
-        /// Where they go.
+        /// Where the units go.
         to: Tile,
     },
     /// Give up.
@@ -102,47 +103,47 @@ pub enum Command {
     },
     /// Do this after everything that was ordered before. At most eight errands wait for a unit.
     Queue {
-        /// Who.
+        /// The units.
         units: Selection,
-        /// What.
+        /// The task.
         task: Task,
     },
-    /// Go there and back again, fighting whoever is met. Patrols queued make a round.
+    /// Go there and back again, fighting every enemy on the way. Queued patrols make a round.
     Patrol {
-        /// Who.
+        /// The units.
         units: Selection,
         /// Where.
         to: Tile,
     },
-    /// Hit a place, whoever is there. Catapults only.
+    /// Hit a place, friends included. Catapults only.
     AttackGround {
-        /// Who.
+        /// The units.
         units: Selection,
         /// Where.
         at: Tile,
     },
     /// Go inside a building.
     Garrison {
-        /// Who.
+        /// The units.
         units: Selection,
         /// A finished building of the same seat with room inside.
         building: Id,
     },
-    /// Send everybody out who is inside.
+    /// Send out all units inside.
     Leave {
-        /// Where.
+        /// The building that they leave.
         building: Id,
     },
     /// Queue the next level of an upgrade, paid at once.
     Research {
-        /// Where.
+        /// The building that researches.
         building: Id,
-        /// What.
+        /// The upgrade.
         upgrade: Upgrade,
     },
     /// Tear a finished building down, for nothing.
     Demolish {
-        /// Where.
+        /// The building.
         building: Id,
     },
 }
@@ -174,7 +175,7 @@ pub enum Task {
     },
     /// As [`Command::Build`].
     Build {
-        /// What.
+        /// The kind of building.
         kind: Kind,
         /// Its upper left tile.
         at: Tile,
@@ -202,7 +203,7 @@ pub enum Task {
 }
 
 impl Command {
-    /// The task that it gives and to whom, if that is what it does at once.
+    /// The task that the command gives at once, and its units; `None` for any other command.
     pub fn task(&self) -> Option<(&Selection, Task)> {
         Some(match self {
             Command::Move { units, to } => (units, Task::Move { to: *to }),

@@ -2,8 +2,8 @@
 
 use super::{Kind, World, combat::Target, tables::RULES};
 
-/// Damage of one hit on `target` by a `kind` of the seat in `by`: the table's with the seat's upgrades,
-/// give or take a share, less the target's armour, and never nothing.
+/// Damage of one hit on `target` by a `kind` of the seat in row `by`. The table's damage with the seat's
+/// upgrades varies by a share, less the target's armour, and is never 0.
 pub(super) fn draw(w: &mut World, kind: Kind, by: u8, target: Target) -> u16 {
     let stats = w.abilities.of(by, kind);
     let (usual, armour) = match target {

@@ -140,7 +140,7 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 
 /// Whether the unit stands at the side of a square of tiles.
 pub(super) fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
-    // Who has begun may be pushed about a little before it has to walk again.
+    // A worker that has begun may be pushed a little before it has to walk again.
     let reach = if w.units.work[row] > 0 {
         Num::lit("1.5")
     } else {
@@ -263,7 +263,7 @@ fn nearest_hall(w: &World, row: usize) -> Option<usize> {
         .min_by_key(|b| w.building_centre(*b).distance_squared(at))
 }
 
-/// Makes the ground of a foundation solid, after moving everybody off it.
+/// Makes the ground of a foundation solid, after moving all units off it.
 fn clear_site(w: &mut World, tile: Tile, size: u16) {
     w.map.set_solid(tile, size, true);
     for row in 0..w.units.len() {
@@ -271,7 +271,7 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
         if !w.units.is_on_map(row) || !w.map.is_blocked(stands) {
             continue;
         }
-        // Never to the other side of a wall: regions are still those of before the site became solid.
+        // No unit may end up beyond a wall: the regions still predate the solid site.
         if let Some(exit) = w.map.nearest_in_region(stands, w.map.region(stands)) {
             w.units.place(row, exit.centre());
         }

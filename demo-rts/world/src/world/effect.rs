@@ -8,65 +8,65 @@ use sim::{Seat, Vec2};
 pub enum Effect {
     /// A blow or an arrow struck.
     Hit {
-        /// Who was struck.
+        /// The unit or building that was struck.
         target: Id,
         /// Where.
         at: Vec2,
-        /// How hard.
+        /// The damage.
         damage: u16,
     },
     /// An arrow left its archer.
     Launched {
-        /// Who shot.
+        /// The shooter.
         from: Id,
-        /// At whom. 0: at a place.
+        /// Its target. 0: a place.
         target: Id,
     },
     /// A unit or building is no more.
     Died {
-        /// Which.
+        /// The unit or building.
         id: Id,
         /// What it was.
         kind: Kind,
-        /// Whose.
+        /// The owner.
         seat: Seat,
         /// Where.
         at: Vec2,
     },
     /// A building is complete.
     Built {
-        /// Which.
+        /// The building.
         id: Id,
-        /// What.
+        /// Its kind.
         kind: Kind,
-        /// Whose.
+        /// The owner.
         seat: Seat,
     },
     /// A unit is trained.
     Trained {
-        /// Which.
+        /// The unit.
         id: Id,
-        /// What.
+        /// Its kind.
         kind: Kind,
-        /// Whose.
+        /// The owner.
         seat: Seat,
     },
     /// A seat has learnt something.
     Researched {
-        /// Whose.
+        /// The seat.
         seat: Seat,
-        /// What.
+        /// The upgrade.
         upgrade: Upgrade,
         /// Levels that it knows now.
         level: u8,
     },
     /// A worker brought something home.
     Gathered {
-        /// Whose.
+        /// The worker's owner.
         seat: Seat,
-        /// What.
+        /// Gold or wood.
         resource: Resource,
-        /// How much.
+        /// The amount.
         amount: u16,
     },
     /// A tree or a tile of a mine is used up.
@@ -76,14 +76,14 @@ pub enum Effect {
     },
     /// A seat lost, or gave up.
     Defeated {
-        /// Which.
+        /// The seat.
         seat: Seat,
     },
     /// A command did nothing.
     Refused {
-        /// Who issued it.
+        /// The seat that issued it.
         seat: Seat,
-        /// Why.
+        /// The reason.
         reason: Refusal,
     },
 }
@@ -92,7 +92,7 @@ pub enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// None of the units is alive and the seat's own, or able to do this.
-    #[error("nobody there to do it")]
+    #[error("no unit there can do it")]
     Nobody,
     /// The selection that it refers to is no longer remembered.
     #[error("that selection is forgotten")]
@@ -104,7 +104,7 @@ pub enum Refusal {
     #[error("nothing there to attack")]
     NoSuchTarget,
     /// The seat never saw the ground.
-    #[error("nobody has been there")]
+    #[error("unexplored ground")]
     Unexplored,
     /// The tile lies off the map.
     #[error("off the map")]

@@ -1,4 +1,4 @@
-//! Errands: what a command makes of each unit that it names, now or after others.
+//! Errands: a command's orders to each unit that it names, for now or for later.
 
 use super::{
     Id, Kind, Refusal, World,
@@ -13,7 +13,7 @@ use super::{
     waypoints::Waypoint,
 };
 
-/// What one unit shall do.
+/// An errand of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Errand {
     pub order: Order,
@@ -21,7 +21,7 @@ pub(super) struct Errand {
     pub goal: u32,
     /// Its own place near the goal.
     pub post: u32,
-    /// Whom it is about. 0: nobody.
+    /// Id of its target. 0: no target.
     pub target: u32,
 }
 
@@ -46,7 +46,7 @@ impl Errand {
 /// Makes errands of a task, one for each of these units that can do it; pays for what it founds.
 ///
 /// # Errors
-/// Why nobody can do it.
+/// The reason why no unit can do it.
 pub(super) fn plan(
     w: &mut World,
     seat: usize,
@@ -71,7 +71,7 @@ pub(super) fn plan(
         Task::AttackGround { at } => {
             let goal = on_map(w, at)?;
             units.retain(|row| w.units.stats(*row).splash > 0);
-            somebody(&units)?;
+            require_any(&units)?;
             all(units, Errand::at(Order::AttackGround, goal))
         }
         Task::Gather { from } => {
@@ -102,7 +102,7 @@ pub(super) fn plan(
         }
         Task::Assist { building } => {
             let (workers, _) = workers_first(w, units);
-            somebody(&workers)?;
+            require_any(&workers)?;
             let site = orders::own_building(w, seat, building)?;
             let order = if !w.buildings.is_complete(site) {
                 Order::Construct
@@ -125,7 +125,7 @@ pub(super) fn plan(
                 return Err(Refusal::NoSuchBuilding);
             }
             units.retain(|row| w.units.stats(*row).splash == 0);
-            somebody(&units)?;
+            require_any(&units)?;
             all(
                 units,
                 Errand::about(Order::Enter, building, w.buildings.tile[site]),
@@ -215,7 +215,7 @@ fn workers_first(w: &World, units: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         .partition(|row| w.units.kind[*row] == Kind::Worker)
 }
 
-fn somebody(units: &[usize]) -> Result<(), Refusal> {
+fn require_any(units: &[usize]) -> Result<(), Refusal> {
     if units.is_empty() {
         Err(Refusal::Nobody)
     } else {

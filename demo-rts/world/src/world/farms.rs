@@ -7,8 +7,8 @@ use super::{
     units::Order,
 };
 
-/// Orders a worker to a farm, or, if somebody else works it, to the nearest that nobody does.
-/// `false` when there is none: the worker keeps its order.
+/// Orders a worker to a farm, or to the nearest free one if another worker has taken it. `false` when no farm
+/// is free: the worker keeps its order.
 pub(super) fn send_to_farm(w: &mut World, row: usize, farm: usize) -> bool {
     let farm = if is_free(w, farm, row) {
         Some(farm)
@@ -54,7 +54,7 @@ pub(super) fn farm(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     });
 }
 
-/// Whether the unit may work there: a finished farm of its own seat that nobody else works.
+/// Whether the unit may work there: a finished farm of its own seat without another worker.
 fn is_free(w: &World, farm: usize, row: usize) -> bool {
     let good = w.buildings.kind[farm] == Kind::Farm
         && w.buildings.hp[farm] > 0
@@ -63,7 +63,7 @@ fn is_free(w: &World, farm: usize, row: usize) -> bool {
     good && farmer(w, farm).is_none_or(|other| other == row)
 }
 
-/// Who works a farm. A worker that died or was sent elsewhere has given it up.
+/// The worker of a farm. A worker that died or was sent elsewhere has given it up.
 pub(super) fn farmer(w: &World, farm: usize) -> Option<usize> {
     let row = w.units.row(Id(w.buildings.farmer[farm]))?;
     let works = w.units.order[row] == Order::Farm && w.units.target[row] == w.buildings.id[farm];

@@ -1,16 +1,16 @@
 //! What each seat sees, has explored, and remembers.
 //!
-//! Of every seat there are two bitmaps, a bit a tile: what its units and buildings see, and what they
-//! ever saw. A seat's bitmaps are refreshed in every eighth tick, no two seats' in the same one, so they
+//! Every seat has two bitmaps, a bit a tile: the tiles that its units and buildings see, and those that they
+//! ever saw. A seat's bitmaps are refreshed in every eighth tick, each seat's in a tick of its own. So they
 //! are state: between two refreshes they do not follow from where the units stand.
 
 use super::{Id, Kind, World, columns::columns, map::Map, setup::MOST_SEATS, tile::Tile};
 use sim::{Field, LoadError, Reader, Sink, Visit};
 
 columns! {
-    /// Buildings of others that a seat has seen and not yet seen gone, by ascending viewer and id.
+    /// Other seats' buildings that a seat has seen and not yet seen gone, by ascending viewer and id.
     Ghosts of Ghost {
-        /// Row of who remembers in the seats' table.
+        /// Row in the seats' table of the seat that remembers.
         viewer: u8,
         id: u32,
         kind: Kind,
@@ -64,7 +64,7 @@ impl Ghosts {
     }
 }
 
-/// The bitmaps of all seats. Without fog they are empty, and everybody sees everything.
+/// The bitmaps of all seats. Without fog they are empty, and every seat sees everything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fog {
     /// Tiles along an edge of the map. Follows from the map.
@@ -76,7 +76,7 @@ pub(super) struct Fog {
 }
 
 impl Fog {
-    /// All dark, for so many seats; or none at all.
+    /// All dark, for this many seats; without fog, empty.
     pub fn new(on: bool, size: u16, seats: usize) -> Self {
         let words = if on {
             seats * usize::from(size) * words(size)
@@ -91,17 +91,17 @@ impl Fog {
         }
     }
 
-    /// Whether a row of the seats' table sees the tile now. Nobody sees beyond the edge.
+    /// Whether a row of the seats' table sees the tile now. No seat sees beyond the edge.
     pub fn sees(&self, seat: usize, tile: Tile) -> bool {
         self.is_set(&self.visible, seat, tile)
     }
 
-    /// Whether it ever saw the tile.
+    /// Whether a row of the seats' table ever saw the tile.
     pub fn explored(&self, seat: usize, tile: Tile) -> bool {
         self.is_set(&self.explored, seat, tile)
     }
 
-    /// Whether it sees any tile of a square.
+    /// Whether a row of the seats' table sees any tile of a square.
     pub fn sees_any(&self, seat: usize, tile: Tile, size: u16) -> bool {
         (0..size).any(|dy| {
             (0..size).any(|dx| {
@@ -234,11 +234,11 @@ fn look(w: &mut World, seat: usize) {
             let stats = w.buildings.kind[row].stats();
             let corner = w.map.tile_of(w.buildings.tile[row]);
             let middle = Tile::new(corner.x + stats.size / 2, corner.y + stats.size / 2);
-            // Where nobody has worked yet, nobody looks either: a foundation costs too little for that.
+            // A foundation costs too little to see by itself, so it sees nothing before the first work.
             if !w.buildings.is_solid(row) {
                 continue;
             }
-            // One being built shows its own place and no more.
+            // A building under construction shows its own place and no more.
             let sight = if w.buildings.is_complete(row) {
                 stats.sight
             } else {
@@ -285,7 +285,7 @@ fn remember(w: &mut World, viewer: u8) {
     }
 }
 
-/// Whether who remembers this building sees its place, and the building no more.
+/// Whether the seat that remembers this building sees its place without it.
 pub(super) fn is_seen_gone(w: &World, ghost: &Ghost) -> bool {
     let tile = w.map.tile_of(ghost.tile);
     w.buildings.row(Id(ghost.id)).is_none()
@@ -337,7 +337,7 @@ const HALF_WIDTHS: [[u8; MOST_SIGHT as usize + 1]; MOST_SIGHT as usize + 1] = {
     table
 };
 
-/// Checks what was loaded: every ghost is a building of somebody else that can have stood there.
+/// Checks loaded ghosts: each is another seat's building that can have stood there.
 pub(super) fn check_ghosts(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let ghosts = &w.fog.ghosts;
     let keys = || ghosts.viewer.iter().zip(&ghosts.id);

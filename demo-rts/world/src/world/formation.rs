@@ -2,8 +2,8 @@
 
 use super::{Refusal, World, errands::Errand, orders::on_map, tile::Tile, units::Order};
 
-/// Sends a group: each unit gets its own place near the goal, and keeps its place in the group. Where it
-/// cannot go, the goal is as near as it gets.
+/// Sends a group: each unit gets its own place near the goal, and keeps its place in the group. A unit
+/// without a way to the goal goes as near as it gets.
 pub(super) fn spread(
     w: &World,
     mut units: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Units inside buildings. They keep their rows, stand in the middle of the building, and nobody meets
+//! Units inside buildings. They keep their rows and stand in the middle of the building. No other unit meets
 //! them there until they leave or the building falls.
 
 use super::{
@@ -47,10 +47,10 @@ pub(super) fn inside(w: &World, building: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Everybody leaves, each by the free side nearest to the rally point.
+/// Sends all units out, each by the free side nearest to the rally point.
 ///
 /// # Errors
-/// Nobody is inside, or every side is blocked.
+/// No unit is inside, or every side is blocked.
 pub(super) fn leave(w: &mut World, building: usize) -> Result<(), Refusal> {
     let guests = inside(w, building);
     if guests.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn leave(w: &mut World, building: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The building falls: who was inside stands where it stood. To be called when its ground is open.
+/// Puts the units of a fallen building on the ground where it stood. Call it when that ground is open.
 pub(super) fn fall(w: &mut World, building: usize) {
     let guests = inside(w, building);
     let tile = w.map.tile_of(w.buildings.tile[building]);

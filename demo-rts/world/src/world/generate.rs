@@ -21,7 +21,7 @@ use symmetry::Symmetry;
 pub enum MapKind {
     /// Open land with woods: armies come from every side.
     Plains = 0,
-    /// Ridges with passes between the valleys: who holds a pass holds what lies behind.
+    /// Ridges with passes between the valleys: a pass guards the land behind it.
     Valleys = 1,
     /// Lakes with fords and land bridges between them.
     Lakes = 2,

@@ -1,8 +1,8 @@
-//! Where units are on their way to: one row for each place, shared by all who go there.
+//! Where units are on their way to: one row for each place, shared by all units that go there.
 //!
-//! A place costs a search, so the rows wait in line: all searches together go a fixed number of steps in
-//! a tick, those of orders before those of pursuits, and among these the one that waits longest. Where
-//! the search from its place has not yet come to, a unit goes straight towards its end.
+//! Each place costs a search, so the rows wait in line. All searches together go a fixed number of steps in a
+//! tick. Orders come before pursuits, and the longest wait comes first. A unit that the search has not
+//! reached yet goes straight towards its end.
 //!
 //! When the ground changes, the searches that have passed there begin anew, at the end of the line. The
 //! table with the steps taken is state; what `nav` finds within them follows from it.
@@ -26,11 +26,11 @@ columns! {
         size: u8,
         /// Tick since which it waits in line.
         since: u32,
-        /// 1: only those ask for it who pursue somebody.
+        /// 1: only pursuing units ask for it.
         pursuit: u8,
         /// Steps that the search from it has taken. 0: it has not begun.
         steps: u32,
-        /// Row in the seats' table of who asked first. Nobody may fill the table with places of their own.
+        /// Row in the seats' table of the seat that asked first. No seat may fill the table alone.
         seat: u8,
     }
     derived {
@@ -88,7 +88,7 @@ impl Goals {
             + fields.ready.capacity() * size_of::<Vec<u64>>()
     }
 
-    /// The name of the ways to a goal that somebody has gone to.
+    /// The name of the ways to a row's place, once a unit has gone there.
     #[inline]
     pub fn field(&self, row: u16) -> Option<FieldId> {
         self.fields.id.get(usize::from(row)).copied().flatten()
@@ -105,7 +105,7 @@ impl Goals {
     }
 }
 
-/// Finds ways for those who ask, and readies the ground where units are.
+/// Finds ways for the units that ask, and readies the ground around units.
 pub(super) fn serve(w: &mut World, threads: usize) {
     let mut goals = std::mem::take(&mut w.goals);
     answer(w, &mut goals);
@@ -117,7 +117,7 @@ pub(super) fn serve(w: &mut World, threads: usize) {
     w.goals = goals;
 }
 
-/// Takes note of what was blocked or opened. Searches that had passed there wait in line again.
+/// Applies what was blocked or opened. Searches that had passed there wait in line again.
 pub(super) fn refresh(w: &mut World) {
     if !w.map.refresh_regions() {
         return;
@@ -132,14 +132,14 @@ pub(super) fn refresh(w: &mut World) {
     }
 }
 
-/// Sends everybody who asks straight to what it sees, and the others to the row of their place.
+/// Sends each asking unit straight to its end if it sees it, and else to the row of its place.
 fn answer(w: &mut World, goals: &mut Goals) {
     let most = most_goals(w);
     let share = most / w.seats.len().max(1);
     let mut searches = 0;
-    // Neighbouring rows mostly want the same.
+    // Neighbouring rows mostly want the same place.
     let mut last = None;
-    // Others come first in every tick, so that those whose places are dear keep nobody waiting for ever.
+    // The first unit changes in every tick, so that units with costly places do not starve the others.
     let rows = w.units.len();
     let first = w.tick.wrapping_mul(STRIDE) as usize % rows.max(1);
     let mut asking = Vec::new();
@@ -195,9 +195,9 @@ fn answer(w: &mut World, goals: &mut Goals) {
     }
 }
 
-/// Appends the rows of those who ask, the first row of which is `from`.
+/// Appends the rows that ask; the first of `ways` belongs to row `from`.
 fn list_asking(from: usize, ways: &[Way], out: &mut Vec<usize>) {
-    // Mostly nobody does, and many are passed over at once.
+    // Mostly no row asks, so whole chunks are passed over at once.
     for (number, chunk) in ways.chunks(ASKING).enumerate() {
         if chunk
             .iter()
@@ -210,8 +210,8 @@ fn list_asking(from: usize, ways: &[Way], out: &mut Vec<usize>) {
     }
 }
 
-/// Where a way to `aim` leads from `region`, and how large that is: there, to the building there, or as
-/// near as one can get.
+/// The place and size that a way to `aim` leads to from `region`: the tile, the building there, or the
+/// nearest reachable tile.
 fn resolve(w: &World, (aim, region): (u32, u32), searches: &mut u32) -> (u32, u8) {
     let tile = w.map.tile_of(aim);
     if w.map.region(tile) == region {
@@ -240,7 +240,7 @@ fn corner(w: &World, tile: u32) -> u32 {
     row.map_or(tile, |row| w.buildings.tile[row])
 }
 
-/// Frees the rows that nobody uses any more.
+/// Frees the rows that no unit uses any more.
 fn sweep(w: &mut World, goals: &mut Goals) {
     let mut used = vec![false; goals.len()];
     for row in 0..w.units.len() {
@@ -263,7 +263,7 @@ fn sweep(w: &mut World, goals: &mut Goals) {
     }
 }
 
-/// A sector that somebody is in whose way leads to a place, and a tile of it.
+/// A sector with a unit on its way to a place, and a tile of the sector.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     course: u16,
@@ -370,7 +370,7 @@ pub(super) fn most_goals(w: &World) -> usize {
     if w.map.size() > 512 { 128 } else { 512 }
 }
 
-/// Rows that are passed over at once if nobody in them asks.
+/// Rows that are passed over at once if none of them asks.
 const ASKING: usize = 64;
 /// How far the first to be answered moves on from tick to tick.
 const STRIDE: u32 = 617;
@@ -379,9 +379,9 @@ pub const STEPS_PER_TICK: u64 = 16_384;
 /// Steps that the searches of all goals in use have taken at most: what a world that was loaded makes up
 /// for in its first tick.
 pub(super) const MOST_STEPS: u64 = 1 << 24;
-/// Searches in a tick for the nearest tile that can be reached; who comes later asks again.
+/// Searches in a tick for the nearest reachable tile; later units ask again.
 const SEARCHES_PER_TICK: u32 = 8;
-/// Ticks between two looks for goals that nobody uses.
+/// Ticks between two looks for unused goals.
 const SWEEP_TICKS: u32 = 16;
 // The dead keep the course that they were on: no row that they name may be freed before they are buried.
 const _: () = assert!(SWEEP_TICKS.is_multiple_of(BURIAL_TICKS));

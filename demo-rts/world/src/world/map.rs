@@ -1,4 +1,4 @@
-//! The ground: what lies there, who stands on it, and which places are connected.
+//! The ground: terrain, the buildings on it, and which places are connected.
 
 use super::{
     Id, Resource,
@@ -71,7 +71,7 @@ impl Map {
     pub(super) fn new(size: u16, terrain: Vec<Terrain>, amounts: Vec<u16>) -> Self {
         let mut numbers: Vec<u8> = terrain.into_iter().map(|terrain| terrain as u8).collect();
         numbers.resize(usize::from(size) * usize::from(size), Terrain::Ground as u8);
-        Self::load(size, numbers, amounts).expect("whoever draws a map draws a good one")
+        Self::load(size, numbers, amounts).expect("a drawn map fits its format")
     }
 
     /// From columns that were saved.
@@ -225,7 +225,7 @@ impl Map {
         self.nav.nearest_open(to, region)
     }
 
-    /// The tile of one building's or resource's side that borders on `region`, if any does.
+    /// Whether the side of a building or resource borders on `region`.
     pub(super) fn touches_region(&self, tile: Tile, size: u16, region: u32) -> bool {
         self.ring(tile, size)
             .any(|t| self.region(t) == region && region != 0)
@@ -296,7 +296,7 @@ impl Map {
         }
     }
 
-    /// Takes note of what was blocked or opened: regions and ways change only here. Whether anything was.
+    /// Applies what was blocked or opened: regions and ways change only here. Returns whether anything was.
     pub(super) fn refresh_regions(&mut self) -> bool {
         self.nav.refresh()
     }

@@ -1,5 +1,4 @@
-//! Whether a seat may have what it asks for: one rule for the world, which obeys, and for screens, which say beforehand
-//! why it would not.
+//! What a seat may have. The world obeys the same rule that screens use to show a refusal beforehand.
 
 use super::{
     Id, Kind, Refusal, Seen, World,
@@ -23,7 +22,7 @@ impl World {
         enqueue(self, seat, building, job).map(drop)
     }
 
-    /// Whether such a building could be founded now, if there is a place for it and somebody to build it.
+    /// Whether such a building could be founded now, given a place and a builder.
     ///
     /// # Errors
     /// Why a command to build it would do nothing.
@@ -58,8 +57,8 @@ impl World {
 }
 
 impl Seen<'_> {
-    /// Whether these units, as far as they are its own, could found such a building there now, as far as this seat knows
-    /// the ground.
+    /// Whether such a building could be founded there now. Only the seat's own units count, and only the
+    /// ground that it knows.
     ///
     /// # Errors
     /// Why a command to build it would do nothing.
@@ -78,7 +77,7 @@ impl Seen<'_> {
         own.retain(|row| w.units.kind[*row] == Kind::Worker);
         let room = |from: Tile, size| {
             let region = self.region(from);
-            // What lies on unexplored ground beside it is not for this seat to know.
+            // The seat must not learn what lies on unexplored ground beside it.
             let reached = |tile| !self.explored(tile) || region != 0 && self.region(tile) == region;
             self.has_room(at, size) && w.map.ring(at, size).any(reached)
         };
@@ -86,7 +85,7 @@ impl Seen<'_> {
     }
 }
 
-/// Where a job is queued, and for what.
+/// The row of the building that queues a job, and the job's price.
 pub(super) fn enqueue(
     w: &World,
     seat: usize,
@@ -115,8 +114,8 @@ pub(super) fn enqueue(
     Ok((site, price))
 }
 
-/// For what a building is founded by the first of its builders. Whether there is room, for one of this size that is
-/// built from that tile, is asked of who knows.
+/// The price of a building founded by its first builder. `room` answers whether a building of this size,
+/// built from that tile, has room.
 pub(super) fn found(
     w: &World,
     seat: usize,
@@ -141,7 +140,7 @@ pub(super) fn found(
     own(w, seat, kind)
 }
 
-/// For what a seat has one building more.
+/// The price of one more building for a seat.
 fn own(w: &World, seat: usize, kind: Kind) -> Result<Price, Refusal> {
     let owned = w.buildings.seat.iter();
     let owned = owned.filter(|owner| usize::from(**owner) == seat);

@@ -1,10 +1,9 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
-//! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit and tower does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
-//! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
-//! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
-//! skips them.
+//! A tick does, in this order: commands and seat events; effects of changed ground; sorting by place; actions
+//! of units and towers; ways; moves; arrows; blows, all at once; training; sight; burials; the verdict. Rows
+//! stay where they are from the start of a tick to the burials, so the phases between may keep a row. Between
+//! burials the dead keep their rows, with no hit points, and every phase skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -103,7 +102,7 @@ pub struct World {
     /// Draws what weapons do.
     random: Stream,
     ending: victory::Ending,
-    /// From here on: follows from the above, or changes no result; never state.
+    /// Scratch from here on: it follows from the above, or changes no result; never state.
     /// The table as each seat's upgrades change it: made anew when they do.
     abilities: research::Abilities,
     crowd: crowd::Crowd,
@@ -115,7 +114,7 @@ pub struct World {
     /// Something was blocked or opened since units last found their ways.
     ground_changed: bool,
     threads: crowd::Threads,
-    /// Leave the machine's widest vectors alone.
+    /// Whether to leave the machine's widest vectors alone.
     plain: bool,
 }
 
@@ -148,17 +147,17 @@ impl Simulation for World {
     }
 }
 
-/// A part of a step, for those who measure.
+/// A part of a step, for measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
     /// Commands, seat events, and the bots of absent players.
     Commands = 0,
-    /// Sorting everybody by place.
+    /// Sorting all units by place.
     Sort = 1,
     /// Neighbours and enemies, on all threads.
     Scan = 2,
-    /// What each unit does.
+    /// Actions of units.
     Act = 3,
     /// Goals and the fields that lead to them.
     Ways = 4,
@@ -196,7 +195,7 @@ impl World {
     }
 
     /// A map before its first tick, without any seat.
-    fn without_anybody(setup: Setup, map: Map, random: Stream) -> World {
+    fn empty(setup: Setup, map: Map, random: Stream) -> World {
         World {
             tick: 0,
             setup,
@@ -287,8 +286,8 @@ impl World {
         done(Phase::Rest);
     }
 
-    /// Uses so many threads from now on, at most 16; by itself it takes one for few units and else as many
-    /// as the machine has cores. No result depends on it.
+    /// Uses this many threads from now on, at most 16. The default is one for few units, and else one per
+    /// core. No result depends on it.
     pub fn set_threads(&mut self, threads: std::num::NonZeroUsize) {
         self.threads = crowd::Threads::Given(threads);
     }
@@ -313,7 +312,7 @@ impl World {
         self.plain = plain;
     }
 
-    /// Seats that no peer holds any more may be played by the bot, at the pace of a person.
+    /// Lets the bot play seats without a peer, at the pace of a person.
     fn play_for_the_absent(&mut self, effects: &mut Vec<Effect>) {
         for row in 0..self.seats.len() {
             let seat = Seat(self.seats.seat[row]);

@@ -1,8 +1,8 @@
 //! How units move: straight to what they see and else by the field of their goal, apart from each other,
 //! never into blocked tiles.
 //!
-//! All move from where they were when the tick began, so threads may share the work. A push is weaker
-//! than the will to go on: nobody keeps anybody from moving for good, and no choke point is jammed.
+//! All units move from their places at the start of the tick, so threads may share the work. A push is weaker
+//! than a step: no unit keeps another from moving for good, and no choke point is jammed.
 
 mod batch;
 
@@ -25,7 +25,7 @@ struct Walker {
 }
 
 impl Walker {
-    /// Where it would go if it were alone, and were not led on by a field.
+    /// The step that it would take alone and without a field.
     fn steer(&mut self, w: &World, speed: Num) -> Vec2 {
         let turn = w.tick.wrapping_add(w.units.id[self.row]);
         match self.way {
@@ -99,10 +99,10 @@ impl Walker {
         end_of(w, self.row, self.aim)
     }
 
-    /// Counts ticks without advance; asks anew, or is content when it is near enough.
+    /// Counts ticks without advance. It asks anew, or stops when it is near enough.
     fn be_hindered(&mut self, w: &World, done: Vec2) {
-        // Nothing but a crowd is in the way of one who sees its end. There a unit that is pushed to and fro
-        // does not hope for ever, and is content the sooner, the nearer it came.
+        // Only a crowd is in the way of a unit that sees its end. A unit that is pushed to and fro there
+        // gives up, the sooner the nearer it came.
         let sees = self.way == Way::Straight;
         self.stuck = self.stuck.saturating_add(1 + u8::from(sees));
         let end = (self.at + done).distance_squared(self.end(w).centre());

@@ -132,24 +132,24 @@ fn obey(
 /// Gives units a task, in place of everything that they had to do.
 fn order(w: &mut World, seat: usize, units: &Selection, task: Task) -> Result<(), Refusal> {
     let units = own_units(w, seat, units)?;
-    let mut anybody = Vec::new();
+    let mut ordered = Vec::new();
     for (row, errand) in errands::plan(w, seat, units, task)? {
         if errands::begin(w, row, errand) {
-            anybody.push(row);
+            ordered.push(row);
         }
     }
-    if anybody.is_empty() {
+    if ordered.is_empty() {
         return Err(Refusal::NothingToDo);
     }
-    forget_waypoints(w, &anybody);
-    w.form_band(&anybody);
+    forget_waypoints(w, &ordered);
+    w.form_band(&ordered);
     Ok(())
 }
 
 /// Gives units a task for when they are done with what they have to do.
 fn queue(w: &mut World, seat: usize, units: &Selection, task: Task) -> Result<(), Refusal> {
     let mut units = own_units(w, seat, units)?;
-    // Nothing is paid for who cannot remember it.
+    // The seat pays nothing for units without room for an errand.
     units.retain(|row| w.waypoints.of(w.units.id[*row]).len() < WAYPOINTS);
     if units.is_empty() {
         return Err(Refusal::TooManyWaypoints);
@@ -198,14 +198,14 @@ pub(super) fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
 /// The living thing of this id, if a unit of the seat may be ordered to attack it: another seat's, and
 /// in sight.
 pub(super) fn targetable(w: &World, seat: usize, id: Id) -> Result<Target, Refusal> {
-    // The answer is one for the dead and the hidden: else it would tell which ids live.
+    // Dead and hidden targets get the same answer: else it would tell which ids live.
     w.target(id)
         .filter(|found| usize::from(w.owner(*found)) != seat)
         .filter(|found| w.sees_target(seat, *found))
         .ok_or(Refusal::NoSuchTarget)
 }
 
-/// Founds a building that these workers shall build, and pays for it. Its row.
+/// Founds a building for these workers to build, and pays for it. Returns its row.
 pub(super) fn found(
     w: &mut World,
     seat: usize,

@@ -63,8 +63,7 @@ impl Recent {
     }
 }
 
-/// Describes the lists of all seats as a section. A row is named by the row of its seat, and its age
-/// below 256.
+/// Describes the lists of all seats as a section. A row's name joins its seat's row, and its age below 256.
 pub(super) fn visit(recents: &[Recent], to: &mut dyn Visit) {
     let rows = recents.iter().map(|recent| recent.lists.len()).sum();
     if !to.section("selections", rows) {
@@ -81,8 +80,8 @@ pub(super) fn visit(recents: &[Recent], to: &mut dyn Visit) {
 }
 
 impl World {
-    /// How a command of this seat names these units in few bytes. The dead and those of others are left
-    /// out; of too many, those with the lowest numbers are taken.
+    /// The shortest selection by which a command of this seat names these units. It leaves out dead units and
+    /// other seats' units. Of too many, it keeps those with the lowest numbers.
     ///
     /// Ask the world as of the newest executed turn. If it remembers the very same units, the answer is
     /// a reference, good for as long as fewer than eight further selections of this seat are executed
@@ -100,7 +99,7 @@ impl World {
         }
     }
 
-    /// Rows of the living units of a selection, for who only wants to know.
+    /// Rows of the living units of a selection, which is not remembered.
     pub(super) fn named(&self, seat: usize, selection: &Selection) -> Vec<usize> {
         let numbers = match selection.numbers() {
             Ok(numbers) => numbers,

@@ -1,7 +1,7 @@
 //! Which unit of a seat has which number.
 //!
-//! Numbers are small, so that a selection of many is few bytes. A number goes to another unit only some
-//! time after a burial, so that a command on its way finds nobody rather than the wrong one.
+//! Numbers are small, so that a selection of many is few bytes. A number rests for some time after a burial,
+//! so that a late command finds no unit rather than a wrong one.
 
 use super::{Id, columns::columns, selection::NAMELESS, tables::NUMBER_REST, units::Units};
 use sim::{LoadError, Reader, Slots};
@@ -27,7 +27,7 @@ impl Graves {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roll {
     pub graves: Graves,
-    /// From here on: made from the units and the graves. For each seat, who has each number.
+    /// From here on: made from the units and the graves. For each seat, the holders of its numbers.
     holders: Vec<Holders>,
 }
 

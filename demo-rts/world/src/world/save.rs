@@ -76,7 +76,7 @@ impl State for World {
             next_id,
             last_band,
             ending,
-            ..World::without_anybody(setup, map, random)
+            ..World::empty(setup, map, random)
         };
         let seats = world.seats.len();
         check::check_seats(&world, &from)?;
@@ -252,7 +252,7 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         wood,
         fog,
     };
-    // What is not used is zero, so that a setup has one encoding.
+    // Unused fields are zero, so that a setup has one encoding.
     let fits = match kind {
         0 => units == 0 && density == 0,
         1 | 2 => u32::from(units_per_seat) == units && density == 0,

@@ -20,7 +20,7 @@ struct Group {
     order: Order,
     kinds: &'static [Kind],
     places: Vec<Vec2>,
-    /// What each goes on by, in tiles.
+    /// How far each unit goes, in tiles.
     way: (i32, i32),
     /// The middle of where they stand.
     middle: Tile,
@@ -124,12 +124,12 @@ pub(super) struct Deployed {
     order: Order,
     kinds: &'static [Kind],
     goal: u32,
-    /// Where each begins, and the tile where it ends.
+    /// Where each unit begins, and the tile where it ends.
     places: Vec<(Vec2, u32)>,
 }
 
 impl Stage {
-    /// Settles where everybody ends, and hands over the map.
+    /// Settles where every unit ends, and hands over the map.
     pub fn settle(self) -> (Map, Vec<Deployed>) {
         let Stage { map, groups } = self;
         let deployed = groups.iter().map(|group| {

@@ -9,22 +9,21 @@ use sim::{Seat, SeatState};
 /// The world as one seat knows it: its own things, what it sees of others, the buildings that it
 /// remembers, and the ground that it has explored. A pure function of world and seat.
 ///
-/// Explored ground is known as it stands: where a forest was cut down out of sight, it is known. So is,
-/// of two explored tiles, whether one can walk from one to the other: also where the way leads over
-/// ground that was never seen, or a wall that is not seen bars it. Nothing else tells of such a wall,
-/// and nothing at all of what is not explored.
+/// Explored ground is known as it stands: a forest cut down out of sight is known to be gone. So is whether a
+/// unit can walk between two explored tiles, even where unseen ground lies between, or an unseen wall.
+/// Nothing else tells of such a wall, and nothing at all of unexplored ground.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub(super) world: &'a World,
     pub(super) row: usize,
 }
 
-/// What everybody may know of another seat.
+/// What every seat may know of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rival {
-    /// Which.
+    /// The seat.
     pub seat: Seat,
-    /// Who holds it.
+    /// How it is held.
     pub state: SeatState,
     /// Whether it is out of the match.
     pub defeated: bool,
@@ -57,7 +56,7 @@ impl World {
             || self.fog.sees_any(row, tile, b.kind[building].stats().size)
     }
 
-    /// Whether the seat in `row` sees this one. Its own it always sees.
+    /// Whether the seat in `row` sees this target. A seat always sees its own.
     pub(super) fn sees_target(&self, row: usize, target: Target) -> bool {
         match target {
             Target::Unit(unit) => {
@@ -97,13 +96,13 @@ impl<'a> Seen<'a> {
             })
     }
 
-    /// Own units, and those of others in sight, by ascending id.
+    /// Own units, and other seats' units in sight, by ascending id.
     pub fn units(self) -> impl Iterator<Item = UnitView> + use<'a> {
         (0..self.world.units.len()).filter_map(move |row| self.unit_in(row))
     }
 
-    /// Of its own units and of those of others in sight at most so many each, by ascending id. Where there
-    /// are more, consecutive ones, and others from time to time.
+    /// At most `own` of its own units and `others` of other seats' units in sight, by ascending id. Where
+    /// there are more, a slice of consecutive units, which moves on from time to time.
     pub fn some_units(self, own: usize, others: usize) -> Vec<UnitView> {
         let rows = self.world.units.len();
         let turn = (self.world.tick / SLICE_TICKS).wrapping_mul(SLICE_STRIDE) as usize;
@@ -129,7 +128,7 @@ impl<'a> Seen<'a> {
         self.world.units.row(id).and_then(|row| self.unit_in(row))
     }
 
-    /// Own buildings and those of others in sight, by ascending id; then those remembered.
+    /// Own buildings, and other seats' buildings in sight, by ascending id; then remembered buildings.
     pub fn buildings(self) -> impl Iterator<Item = BuildingView> + use<'a> {
         (0..self.world.buildings.len())
             .filter_map(move |row| self.building_in(row))
@@ -239,7 +238,7 @@ impl<'a> Seen<'a> {
         if own {
             return Some(unit);
         }
-        // Of others one sees where they are and how they are, not what they are told.
+        // A seat sees the places and the health of other seats' units, not their orders.
         Some(UnitView {
             number: 0,
             order: Order::Idle,
@@ -307,7 +306,7 @@ fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
     }
 }
 
-/// Ticks for which a slice of too many units stays the same: somebody can think it over and act.
+/// Ticks for which a slice of too many units stays the same, so that a player can think and act.
 const SLICE_TICKS: u32 = 64;
 /// How far the slice moves on.
 const SLICE_STRIDE: u32 = 997;

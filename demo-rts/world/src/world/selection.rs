@@ -1,8 +1,8 @@
-//! Whom a command is for, and how that is written in few bytes.
+//! The units that a command is for, written in few bytes.
 //!
 //! The bytes of a selection say by their number what they are:
 //!
-//! - none: nobody;
+//! - none: no units;
 //! - one: a reference, the serial of a selection that the world remembers;
 //! - two or more: numbers of units. The first four bits say how, the most significant bit first:
 //!   - `0..=12`: each gap between neighbours as a Rice code with this parameter: the upper part as so many
@@ -17,15 +17,15 @@
 use super::tables::SELECTION;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Whom a command is for: up to [`MOST`](Selection::MOST) units of the seat that issues it, by their
+/// The units that a command is for: up to [`MOST`](Selection::MOST) units of the issuing seat by their
 /// numbers, or a reference to such a list in the world.
 ///
 /// [`World::select`](super::World::select) makes the shortest one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection(Who);
+pub struct Selection(Named);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Who {
+enum Named {
     /// Ascending, at most `SELECTION`, all below `NAMELESS`.
     Units(Vec<u16>),
     /// The serial of a remembered selection.
@@ -43,23 +43,23 @@ impl Selection {
         numbers.sort_unstable();
         numbers.dedup();
         numbers.truncate(Self::MOST);
-        Self(Who::Units(numbers))
+        Self(Named::Units(numbers))
     }
 
     /// The selection that the world remembers by this serial.
     pub fn recent(serial: u8) -> Self {
-        Self(Who::Recent(serial))
+        Self(Named::Recent(serial))
     }
 
     /// The numbers it spells out, ascending; `Err` with the serial if it is a reference.
     pub fn numbers(&self) -> Result<&[u16], u8> {
         match &self.0 {
-            Who::Units(numbers) => Ok(numbers),
-            Who::Recent(serial) => Err(*serial),
+            Named::Units(numbers) => Ok(numbers),
+            Named::Recent(serial) => Err(*serial),
         }
     }
 
-    /// Whether it names nobody. A reference names somebody.
+    /// Whether it names no unit. A reference counts as naming some.
     pub fn is_empty(&self) -> bool {
         self.numbers() == Ok(&[])
     }
@@ -67,7 +67,7 @@ impl Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self(Who::Units(Vec::new()))
+        Self(Named::Units(Vec::new()))
     }
 }
 
@@ -80,8 +80,8 @@ impl FromIterator<u16> for Selection {
 impl Serialize for Selection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Who::Recent(serial) => serializer.serialize_bytes(&[*serial]),
-            Who::Units(numbers) => {
+            Named::Recent(serial) => serializer.serialize_bytes(&[*serial]),
+            Named::Units(numbers) => {
                 let mut to = Writer::new();
                 write(numbers, &mut to);
                 serializer.serialize_bytes(to.finish())
@@ -110,7 +110,7 @@ impl de::Visitor<'_> for Bytes {
             [] => Ok(Selection::default()),
             [serial] => Ok(Selection::recent(*serial)),
             _ => match read(bytes) {
-                Some(numbers) => Ok(Selection(Who::Units(numbers))),
+                Some(numbers) => Ok(Selection(Named::Units(numbers))),
                 None => Err(E::invalid_value(de::Unexpected::Bytes(bytes), &self)),
             },
         }
@@ -358,7 +358,7 @@ impl Reader<'_> {
     }
 }
 
-/// No unit has this number: too many of its seat lived when it was born. Nobody can select it.
+/// The number of a unit that was born when too many of its seat lived. No selection names it.
 pub(super) const NAMELESS: u16 = u16::MAX;
 const HEADER_BITS: u32 = 4;
 /// The largest parameter of a Rice code.

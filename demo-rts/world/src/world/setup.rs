@@ -113,7 +113,7 @@ pub enum Scenario {
         /// Units in all, 1 to 10,000.
         units: u32,
     },
-    /// Soldiers of all seats that attack whomever they meet, on a map as large as their density demands.
+    /// Soldiers of all seats that attack every enemy they meet, on a map as large as their density demands.
     Swarm {
         /// Units in all, 1 to 100,000.
         units: u32,
@@ -189,7 +189,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         }
     };
     let random = Stream::named(&start.seed, "weapons");
-    let mut world = World::without_anybody(setup, map, random);
+    let mut world = World::empty(setup, map, random);
     world.roll = Roll::new(seats.len());
     world.recents = vec![Recent::default(); seats.len()];
     for (row, seat) in seats.iter().enumerate() {

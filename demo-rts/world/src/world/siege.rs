@@ -1,4 +1,4 @@
-//! Weapons that hit a place, and whoever is there: friends as well.
+//! Weapons that hit a place and everything on it, friends as well.
 
 use super::{
     Effect, Id, World,
@@ -36,7 +36,7 @@ pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>
     }
 }
 
-/// A throw lands: hits everybody and every building within its splash.
+/// A throw lands: hits all units and buildings within its splash.
 pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
     let arrows = &w.projectiles;
     let at = arrows.to(projectile);
@@ -46,7 +46,7 @@ pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
         Id(arrows.by[projectile]),
     );
     let splash = kind.stats().splash;
-    // Two tiles more: for the width of whoever is hit, and for this tick's moves.
+    // Two tiles more: for the widest unit, and for this tick's moves.
     let mut rows: Vec<usize> = w
         .crowd
         .near(at, splash + Num::from_num(2))

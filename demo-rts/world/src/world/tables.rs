@@ -14,7 +14,7 @@ pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
 
 use sim::Num;
 
-/// What a thing is. Numbers are never reused: new kinds are appended.
+/// A kind of unit or building. Numbers are never reused: new kinds are appended.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -38,7 +38,7 @@ pub enum Kind {
     Range = 7,
     /// Trains knights.
     Stable = 8,
-    /// Shoots at whoever comes near; shelters.
+    /// Shoots at enemies that come near; shelters.
     Tower = 9,
     /// Yields a little gold for ever to one worker.
     Farm = 10,
@@ -87,7 +87,7 @@ impl Kind {
         self.stats().size > 0
     }
 
-    /// Whether its business is to fight.
+    /// Whether it is a soldier: a unit for fighting.
     pub fn is_soldier(self) -> bool {
         let stats = self.stats();
         stats.size == 0 && stats.gather_ticks == 0
@@ -126,7 +126,7 @@ pub struct Stats {
     pub cooldown: u16,
     /// Way of one arrow in a tick. 0: hits at once.
     pub arrow_speed: Num,
-    /// Around the place hit, how far everybody is hit. 0: only the target.
+    /// Radius in which a hit on a place hits all units and buildings. 0: only the target.
     pub splash: Num,
     /// Arrows that a building shoots at a time by itself.
     pub arrows: u16,
@@ -196,7 +196,7 @@ pub const QUEUE_LENGTH: usize = 5;
 pub const SELECTION: usize = 250;
 /// Selections of each seat that the world remembers.
 pub const SELECTIONS_KEPT: usize = 16;
-/// Of these, so many of the newest are referred to by new commands; the others are for commands on their way.
+/// Of these, new commands may refer to so many of the newest; the rest are for commands on their way.
 pub const SELECTIONS_NAMED: usize = 9;
 /// Fewer units are spelled out faster than remembered.
 pub const SELECTION_WORTH_KEEPING: usize = 3;

@@ -1,5 +1,5 @@
-//! Rules of the world, each by itself; then everything at once, with nonsense for commands: here is what
-//! the tests share.
+//! Rules of the world, each by itself; then everything at once, with nonsense for commands. This file holds
+//! what the tests share.
 
 mod crowds;
 mod endings;
@@ -34,7 +34,7 @@ fn world(seats: u8, seed: u64) -> World {
     World::new(&start(seats, seed, Setup::default()))
 }
 
-/// Two seats on open ground without fog, each with a hall in its corner and nobody else.
+/// Two seats on open ground without fog, each with a hall in its corner and no units.
 fn meadow() -> World {
     let setup = Setup {
         fog: false,

@@ -43,7 +43,7 @@ impl Tile {
         self.corner() + HALF
     }
 
-    /// The point nearest to `to` of a square of so many tiles an edge, whose upper left one this is.
+    /// The point nearest to `to` in a square of `size` tiles an edge with this upper left tile.
     pub fn nearest_of_square(self, size: u16, to: Vec2) -> Vec2 {
         let low = self.corner();
         let edge = Num::from_num(size);

@@ -8,7 +8,7 @@ use super::{
 };
 use sim::Num;
 
-/// Lets every building shoot whose weapon is ready and that has somebody in reach.
+/// Lets every building shoot that has a ready weapon and an enemy in reach.
 pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
     for row in 0..w.buildings.len() {
         let armed = w.buildings.kind[row].stats().damage > 0;
@@ -16,7 +16,7 @@ pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
             continue;
         }
         w.buildings.cooldown[row] = w.buildings.cooldown[row].saturating_sub(1);
-        // Who sees nobody looks again a little later, spread over the ticks by id.
+        // A building that sees no enemy looks again a little later; ids spread the looks over the ticks.
         let looks = w
             .tick
             .wrapping_add(w.buildings.id[row])

@@ -16,7 +16,7 @@ byte_cell!(Kind, Kind::from_number);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Order {
-    /// Nothing. Soldiers fight whoever comes near.
+    /// Nothing. Soldiers fight enemies that come near.
     #[default]
     Idle = 0,
     /// Going somewhere.
@@ -41,7 +41,7 @@ pub enum Order {
     Patrol = 10,
     /// Going into a building.
     Enter = 11,
-    /// Inside a building: on no tile of the map, and nobody's target.
+    /// Inside a building: on no tile of the map, and no unit's target.
     Inside = 12,
     /// Hitting a place.
     AttackGround = 13,
@@ -68,7 +68,7 @@ impl Order {
         })
     }
 
-    /// Whether who has it turns against enemies of its own accord.
+    /// Whether a unit with this order turns against enemies of its own accord.
     pub(super) fn guards(self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl Order {
         )
     }
 
-    /// Whether its target is somebody to strike.
+    /// Whether a unit with this order strikes its target.
     pub(super) fn strikes(self) -> bool {
         self.guards() || self == Order::Attack
     }
@@ -154,14 +154,14 @@ impl Load {
 
 byte_cell!(Load, Load::from_number);
 
-/// In the table of rows: nobody.
+/// In the table of rows: no unit.
 const NO_ROW: u32 = u32::MAX;
 
 columns! {
     /// All units, by ascending id. The dead keep their rows, without hit points, until the next burial.
     Units of Unit {
         id: u32,
-        /// What commands call it, among the units of its seat.
+        /// Its number among the units of its seat, for commands.
         number: u16,
         kind: Kind,
         /// Row of the owner in the seats' table.
@@ -176,7 +176,7 @@ columns! {
         goal: u32,
         /// Its own place near the goal; of an idle unit, the place it returns to after a fight.
         post: u32,
-        /// Whom it attacks or what it builds. 0: nothing.
+        /// Id of what it attacks or builds. 0: nothing.
         target: u32,
         way: Way,
         /// Tile that the way leads to.
@@ -185,7 +185,7 @@ columns! {
         course: u16,
         /// Grows while it fails to advance.
         stuck: u8,
-        /// Ways that ended without reaching what they were for.
+        /// Ways that ended without reaching their goal.
         failures: u8,
         load: Load,
         amount: u16,
@@ -193,7 +193,7 @@ columns! {
         work: u16,
         /// Tile it gathers from.
         site: u32,
-        /// Whom it marches with: those with the same number. 0: nobody.
+        /// The number of its band. 0: no band.
         band: u16,
     }
     derived {
@@ -201,7 +201,7 @@ columns! {
     }
 }
 
-/// The row of every id, so that nobody has to search for it. Follows from the ids, and is never state.
+/// The row of every id, so that lookups need no search. Follows from the ids, and is never state.
 #[derive(Clone, Debug, Default)]
 struct Rows {
     first: u32,
@@ -296,7 +296,7 @@ impl Units {
         }
     }
 
-    /// Drops the dead, whose rows stayed so that 100,000 need not be moved for each of them.
+    /// Drops the dead. Their rows stayed until now because each removal moves up to 100,000 rows.
     pub fn bury(&mut self) {
         if self.hp.contains(&0) {
             let gone: Vec<bool> = self.hp.iter().map(|hp| *hp == 0).collect();

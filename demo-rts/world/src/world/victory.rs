@@ -1,4 +1,4 @@
-//! Who is out, and who has won.
+//! Defeats and the verdict.
 
 use super::{
     Effect, Kind, Scenario, World, columns::byte_cell, combat, seats::Held, tables::RULES,
@@ -85,7 +85,7 @@ pub(super) fn defeat_the_beaten(w: &mut World, effects: &mut Vec<Effect>) {
     for row in 0..w.buildings.len() {
         stands[usize::from(w.buildings.seat[row])] |= w.buildings.hp[row] > 0;
     }
-    // Who has no building left stands by its units. Most of the time the one that was found last still lives.
+    // A seat without a building stands by its units. Most of the time the unit found last still lives.
     w.witnesses.resize(stands.len(), 0);
     for (seat, stands) in stands
         .iter_mut()

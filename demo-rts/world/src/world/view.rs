@@ -1,4 +1,4 @@
-//! What views and bots may read.
+//! The views that screens and bots may read.
 
 use super::{
     Command, Id, Job, Kind, Map, Order, QUEUE_LENGTH, Resource, Setup, Stats, Tile, Upgrade, World,
@@ -9,7 +9,7 @@ use sim::{Seat, SeatState, Vec2};
 /// A seat, as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeatView {
-    /// Which.
+    /// The seat.
     pub seat: Seat,
     /// Its place among the seats, from 0: pick a colour by it.
     pub colour: u8,
@@ -21,7 +21,7 @@ pub struct SeatView {
     pub population: u32,
     /// Room that its buildings give.
     pub population_limit: u32,
-    /// Who holds it.
+    /// How it is held.
     pub state: SeatState,
     /// Whether it is out of the match.
     pub defeated: bool,
@@ -33,7 +33,7 @@ pub struct SeatView {
     pub trained: u32,
     /// Units lost.
     pub lost: u32,
-    /// Units and buildings of others that it destroyed.
+    /// Units and buildings of other seats that it destroyed.
     pub killed: u32,
     /// Gold and wood brought home.
     pub gathered: u32,
@@ -44,28 +44,28 @@ pub struct SeatView {
 /// A unit, as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitView {
-    /// Which.
+    /// The unit.
     pub id: Id,
-    /// What commands call it among the units of its seat; see [`World::select`]. 0 where a seat looks at
+    /// Its number among the units of its seat, for commands; see [`World::select`]. 0 where a seat looks at
     /// others, see [`World::seen_by`].
     pub number: u16,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose.
+    /// The owner.
     pub seat: Seat,
-    /// Where, exactly.
+    /// Its place, exactly.
     pub at: Vec2,
-    /// Where.
+    /// Its tile.
     pub tile: Tile,
     /// Damage it can still take.
     pub hit_points: u16,
-    /// What it is told to do.
+    /// Its order.
     pub order: Order,
-    /// Whom it attacks, or what it builds.
+    /// The unit or building that it attacks or builds.
     pub target: Option<Id>,
     /// Tile that its order names: where it goes or gathers.
     pub goal: Tile,
-    /// What it carries, and how much.
+    /// Its load, and how much of it.
     pub carries: Option<(Resource, u16)>,
     /// Whether it walks or waits for a way.
     pub moving: bool,
@@ -74,11 +74,11 @@ pub struct UnitView {
 /// A building or foundation, as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildingView {
-    /// Which.
+    /// The building.
     pub id: Id,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose.
+    /// The owner.
     pub seat: Seat,
     /// Its upper left tile.
     pub tile: Tile,
@@ -109,11 +109,11 @@ pub struct BuildingView {
 /// An arrow in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectileView {
-    /// Where.
+    /// Its place.
     pub at: Vec2,
-    /// Where to.
+    /// Where it flies to.
     pub to: Vec2,
-    /// Whose.
+    /// The owner.
     pub seat: Seat,
 }
 
@@ -183,7 +183,7 @@ impl World {
         Some(self.abilities.of(row as u8, kind))
     }
 
-    /// What a unit shall do after what it does: the orders that wait, and the tiles they name.
+    /// The orders that wait for a unit, and the tiles that they name.
     pub fn waypoints(&self, id: Id) -> impl Iterator<Item = (Order, Tile)> + '_ {
         self.waypoints.of(id.0).map(|at| {
             let goal = self.map.tile_of(self.waypoints.goal[at]);
@@ -196,9 +196,9 @@ impl World {
         self.seats.row(seat).map(|row| self.worth(row))
     }
 
-    /// The command by which a right click of these units on a tile is meant, as far as their seat knows what
-    /// is there: attack an enemy in sight, march upon an enemy building that is remembered, build, mend, farm
-    /// or shelter, gather, or go.
+    /// The command that a right click of these units on a tile means, as far as their seat knows the tile.
+    /// They attack an enemy in sight, march upon a remembered enemy building, build, mend, farm, shelter,
+    /// gather, or go.
     pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
         let Some(seen) = self.seen_by(seat) else {
             return Command::Move { units, to: on };

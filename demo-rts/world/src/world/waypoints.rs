@@ -1,4 +1,4 @@
-//! What units shall do after what they do: a sparse table, a row for each errand that waits.
+//! Orders that wait until a unit has done its present one: a sparse table, a row for each errand.
 
 use super::{
     Id, World,

@@ -203,7 +203,7 @@ impl Joiner {
             match_id: known.start().match_id,
             own: known.own_seats().to_vec(),
             seats: known.start().seat_infos(),
-            plan: known.start().plan,
+            plan: known.start().terms.plan,
         };
         let loads = self.world.load(&known.log, started);
         if !loads.is_empty() {
@@ -288,11 +288,11 @@ impl Joiner {
         let members = members_after(change, known.log.ahead());
         let links = core.links.values_mut().filter(|link| {
             let member = link.proved.is_some_and(|proved| members.contains(&proved));
-            member && link.decisions_sent <= change.epoch
+            member && link.board.lacks_decision(change.epoch)
         });
         let lack: Vec<LinkId> = links
             .map(|link| {
-                link.decisions_sent = change.epoch + 1;
+                link.board.note_decision(change.epoch);
                 link.id
             })
             .collect();

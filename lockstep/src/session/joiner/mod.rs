@@ -342,7 +342,7 @@ impl Joiner {
     fn asks_to_be_let_in(&self) -> bool {
         let world = self.world.running().zip(self.known.as_ref());
         let near = world.is_some_and(|(world, known)| {
-            let delay = known.log.start().plan.delay_turns;
+            let delay = known.log.start().terms.plan.delay_turns;
             self.follow.is_near(world.executed, delay)
         });
         near && matches!(self.stage, Stage::Following)

@@ -1,446 +1,472 @@
-//! The host's side of the lobby.
+//! The host's side of a lobby: it lets guests in, has all participants sign one document, and tells them to begin.
 
-mod again;
-
-use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_of};
-use crate::log::{Start, start_hash, start_signed_bytes};
+use super::Step;
+use super::base::{Base, Customs, Next, Request, Sort, Standing};
+use super::duplicate_keys::{DuplicateKeys, Verdict};
+use super::pings::Pings;
+use super::room::{Occupant, Room};
+use crate::log::{Rule, SignatureSet};
 use crate::session::core::Core;
-use crate::session::link::Link;
-use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
-use crate::session::{HostConfig, Output};
-use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{
-    EndReason, Event, Fault, Incarnation, JoinRefused, LinkId, LobbyPeer, LogHash, PeerId,
-};
-use sim::Seat;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use crate::session::wire::Control;
+use crate::text::tidy_text;
+use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
+use sim::{Checksum, Seat};
 use std::time::Duration;
 
-/// Time between the last signature and turn 0, for the word to reach everybody.
-const BEGIN_AFTER: Duration = Duration::from_millis(400);
-/// How often a guest may say in ten seconds that it is ready, or is not any more.
-const READY_CHANGES_PER_10_S: usize = 40;
-
-pub(crate) struct Host {
-    config: HostConfig,
-    terms: Terms,
-    own: Guest,
-    configured_share: [u8; 32],
-    own_share: [u8; 32],
-    guests: Vec<Guest>,
-    /// Who has played foul.
-    barred: Vec<PeerId>,
-    /// Starts that have failed by a key.
-    failed: BTreeMap<PeerId, u32>,
+pub(crate) struct HostSide {
+    room: Room,
+    duplicates: DuplicateKeys,
+    pings: Pings,
+    customs: Customs,
+    base: Box<dyn Base>,
+    /// Attempts to agree that have failed.
     attempt: u32,
     stage: Stage,
-    pings: Pings,
-}
-
-/// A peer of the lobby; the host itself has no link.
-struct Guest {
-    link: Option<LinkId>,
-    peer: PeerId,
-    incarnation: Incarnation,
-    name: String,
-    build: String,
-    addresses: Vec<String>,
-    seats: Vec<Seat>,
-    commit: Option<[u8; 32]>,
-    chats: VecDeque<Duration>,
-    /// When it last said that it is ready, or is not any more.
-    changes: VecDeque<Duration>,
 }
 
 enum Stage {
     Gathering,
-    Revealing {
-        roster: Vec<LockedPeer>,
-        shares: Vec<Option<[u8; 32]>>,
-        until: Duration,
+    /// Participants give what the document needs.
+    Preparing,
+    /// Participants sign.
+    Signing {
+        signatures: SignatureSet,
+        until: Option<Duration>,
     },
-    Loading(Box<Loading>),
 }
 
-struct Loading {
-    roster: Vec<LockedPeer>,
-    start: Start,
-    hash: LogHash,
-    signatures: Vec<Option<[u8; 64]>>,
-    slowest_rtt: Duration,
-    until: Duration,
-}
-
-impl Host {
-    pub(crate) fn new(core: &Core, own: OwnPeer, config: HostConfig) -> Self {
-        let guest = Guest {
-            link: None,
-            peer: core.id(),
-            incarnation: core.incarnation,
-            name: own.name,
-            build: own.build,
-            addresses: Vec::new(),
-            seats: (0..own.seats).map(Seat).collect(),
-            commit: None,
-            chats: VecDeque::new(),
-            changes: VecDeque::new(),
-        };
-        let terms = Terms {
-            rules: config.rules,
-            setup: config.setup.clone(),
-            plan: config.plan,
-            seats: config.seats,
-            turn_limit: config.turn_limit,
-            pauses: config.pauses,
-            on_slow: config.on_slow,
-            on_desync: config.on_desync,
-            absent: config.absent,
-        };
-        let mut host = Host {
-            config,
-            terms,
-            own: guest,
-            configured_share: own.share,
-            own_share: [0; 32],
-            guests: Vec::new(),
-            barred: Vec::new(),
-            failed: BTreeMap::new(),
+impl HostSide {
+    pub(super) fn new(own: Occupant, customs: Customs, base: Box<dyn Base>) -> Self {
+        HostSide {
+            room: Room::new(own, customs.announce_every),
+            duplicates: DuplicateKeys::new(customs.duplicates),
+            pings: Pings::default(),
+            customs,
+            base,
             attempt: 0,
             stage: Stage::Gathering,
-            pings: Pings::default(),
-        };
-        if own.ready {
-            host.commit();
         }
-        host
     }
 
-    pub(crate) fn begin(&mut self, core: &mut Core) -> Step {
-        self.announce(core);
-        self.lock_if_settled(core)
+    pub(super) fn open(&mut self, core: &mut Core) -> Step {
+        let next = self.base.open(core);
+        self.follow(core, None, next)
     }
 
-    pub(crate) fn set_ready(&mut self, core: &mut Core, ready: bool) -> Step {
-        if !matches!(self.stage, Stage::Gathering) {
-            return Step::Stay;
-        }
-        if ready {
-            self.commit();
-        } else {
-            self.own.commit = None;
-        }
-        self.announce(core);
-        self.lock_if_settled(core)
-    }
-
-    pub(crate) fn own_seats(&self) -> &[Seat] {
-        &self.own.seats
+    pub(super) fn own_seats(&self) -> &[Seat] {
+        &self.room.own().seats
     }
 
     /// Round trips to the guests.
-    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+    pub(super) fn pings(&self) -> &[(PeerId, u16)] {
         self.pings.known()
     }
 
-    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
-        let Some((peer, incarnation)) = core.links.get(&link).and_then(|link| link.proved) else {
-            return Step::Stay;
-        };
-        if let Control::Join {
-            match_id,
-            secret,
-            name,
-            build,
-            own_seats,
-            addresses,
-        } = message
-        {
-            let guest = Guest {
-                link: Some(link),
-                peer,
-                incarnation,
-                name: tidy_name(&name),
-                build: tidy_text(&build, MAX_BUILD),
-                addresses: self.reachable(core, link, addresses),
-                seats: Vec::new(),
-                commit: None,
-                chats: VecDeque::new(),
-                changes: VecDeque::new(),
-            };
-            self.forget_unheard(core, &guest);
-            let same_match = match_id == self.config.match_id;
-            let mut refusal = self.refusal(core, peer, same_match, &secret);
-            if refusal == Some(JoinRefused::AlreadyIn)
-                && let Some(at) = self.quiet(core, peer)
-            {
-                // Its process has died and is here again; a start that waits for the one before cannot be completed.
-                let before = self.guests[at].link.expect("a guest has a link");
-                core.refuse(before, JoinRefused::AlreadyIn);
-                // Nothing is settled by it: its seat is free.
-                let _ = self.lost(core, at);
-                refusal = self.refusal(core, peer, same_match, &secret);
-            }
-            return self.join(core, guest, own_seats, refusal);
-        }
-        let Some(at) = self
-            .guests
-            .iter()
-            .position(|guest| guest.link == Some(link))
-        else {
-            core.fault(link, Fault::OutOfPlace);
-            return Step::Stay;
-        };
-        match message {
-            Control::Ready { commit } if matches!(self.stage, Stage::Gathering) => {
-                let guest = &mut self.guests[at];
-                if guest.commit == commit {
-                    return Step::Stay;
-                }
-                // Each change is told to all: who wavers all the time makes everybody's link busy.
-                let past = core.now.saturating_sub(Duration::from_secs(10));
-                guest.changes.retain(|at| *at > past);
-                if guest.changes.len() >= READY_CHANGES_PER_10_S {
-                    core.fault(link, Fault::Flood);
-                    return Step::Stay;
-                }
-                guest.changes.push_back(core.now);
-                guest.commit = commit;
-                self.announce(core);
-                return self.lock_if_settled(core);
-            }
-            // A change of mind that crossed the lock on its way.
-            Control::Ready { .. } => {}
-            Control::Chat { text, .. } => self.chat_from(core, at, &text),
-            Control::Reveal { attempt, share } if attempt == self.attempt => {
-                return self.revealed(core, peer, share);
-            }
-            Control::Loaded {
-                attempt,
-                signature,
-                rtt_ms,
-            } if attempt == self.attempt => {
-                return self.loaded(core, peer, signature.into(), rtt_ms);
-            }
-            // Answers to an attempt that has failed since.
-            Control::Reveal { .. } | Control::Loaded { .. } => {}
-            Control::Refused(_) | Control::Bye => {
-                core.close(link);
-                return self.lost(core, at);
-            }
-            _ => core.fault(link, Fault::OutOfPlace),
-        }
-        Step::Stay
+    pub(super) fn takes_links(&self) -> bool {
+        self.customs.takes_links
     }
 
-    pub(crate) fn is_loading(&self) -> bool {
-        matches!(self.stage, Stage::Loading(_))
+    pub(super) fn is_loading(&self) -> bool {
+        let alone = !self.customs.takes_links;
+        self.customs.loads && (alone || matches!(self.stage, Stage::Signing { .. }))
     }
 
-    pub(crate) fn link_down(&mut self, core: &mut Core, link: LinkId) -> Step {
-        match self
-            .guests
-            .iter()
-            .position(|guest| guest.link == Some(link))
-        {
-            Some(at) => self.lost(core, at),
-            None => Step::Stay,
+    pub(super) fn proved(&mut self, core: &mut Core, link: LinkId) {
+        self.base.proved(core, link);
+    }
+
+    pub(super) fn probe_answered(&self, core: &mut Core, link: LinkId) {
+        if self.customs.hears_by_pings {
+            core.hears(link);
         }
     }
 
-    pub(crate) fn own_loaded(&mut self, core: &mut Core) -> Step {
-        let Stage::Loading(loading) = &self.stage else {
-            return Step::Stay;
-        };
-        let signature = core.signer.sign(&start_signed_bytes(loading.hash));
-        let own = core.id();
-        self.loaded(core, own, signature, 0)
+    pub(super) fn set_ready(&mut self, core: &mut Core, ready: bool) -> Step {
+        let next = self
+            .base
+            .set_ready(standing(&mut self.room, self.attempt, &self.stage), ready);
+        self.follow(core, None, next)
     }
 
-    pub(crate) fn chat(&mut self, core: &mut Core, text: &str) {
-        let from = self.own.name.clone();
-        self.say(core, from, text);
+    pub(super) fn loaded(&mut self, core: &mut Core, checksum: Checksum) -> Step {
+        let next = self.base.loaded(core, checksum);
+        self.follow(core, None, next)
     }
 
-    pub(crate) fn leave(&mut self, core: &mut Core) -> Step {
+    pub(super) fn chat(&self, core: &mut Core, text: &str) {
+        if self.customs.chats {
+            self.say(core, self.room.own().name.clone(), text);
+        }
+    }
+
+    pub(super) fn leave(&self, core: &mut Core) -> Step {
         self.broadcast(core, &Control::Bye);
         Step::End(EndReason::Left)
     }
 
-    /// Who has proved a key and asks for nothing may not keep a place.
-    fn close_strangers(&self, core: &mut Core) {
-        let strange = |link: &&Link| {
-            let waited = link.up_at + core.limits.handshake <= core.now;
-            waited && !self.guests.iter().any(|guest| guest.link == Some(link.id))
+    pub(super) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        let Some((peer, incarnation)) = core.links.get(&link).and_then(|link| link.proved) else {
+            return Step::Stay;
         };
-        let strangers: Vec<LinkId> = core
-            .links
-            .values()
-            .filter(strange)
-            .map(|link| link.id)
-            .collect();
-        for link in strangers {
-            core.close(link);
+        let guest = self.room.guest_on(link).map(|guest| guest.peer);
+        let Some(from) = guest else {
+            match self.base.sort(&message, false) {
+                Sort::Request => {
+                    let request = Request {
+                        link,
+                        peer,
+                        incarnation,
+                        message,
+                    };
+                    self.enter(core, request);
+                }
+                Sort::Harmless => {}
+                Sort::Farewell => {
+                    self.duplicates.forget(link);
+                    core.close(link);
+                }
+                Sort::Guests => core.fault(link, Fault::OutOfPlace),
+            }
+            return Step::Stay;
+        };
+        match message {
+            Control::Refused(_) | Control::Bye => {
+                core.close(link);
+                self.lost(core, from)
+            }
+            Control::Chat { text, .. } if self.customs.chats => {
+                let most = core.limits.chats_per_10_s as usize;
+                if self.room.takes_chat(from, core.now, most)
+                    && let Some((guest, _)) = self.room.guest(from)
+                {
+                    self.say(core, guest.name.clone(), &text);
+                }
+                Step::Stay
+            }
+            message if self.base.sort(&message, true) == Sort::Request => {
+                let request = Request {
+                    link,
+                    peer,
+                    incarnation,
+                    message,
+                };
+                self.enter(core, request);
+                Step::Stay
+            }
+            message => {
+                let standing = standing(&mut self.room, self.attempt, &self.stage);
+                let next = self.base.received(core, standing, from, message);
+                self.follow(core, Some(link), next)
+            }
         }
     }
 
-    pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
+    /// Takes what comes on the bulk channel of a link that has proved its peer.
+    pub(super) fn bulk(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
+        let standing = standing(&mut self.room, self.attempt, &self.stage);
+        let next = self.base.bulk(core, standing, link, bytes);
+        self.follow(core, Some(link), next)
+    }
+
+    pub(super) fn link_down(&mut self, core: &mut Core, link: LinkId) -> Step {
+        match self.room.guest_on(link).map(|guest| guest.peer) {
+            Some(guest) => self.lost(core, guest),
+            None => Step::Stay,
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn advance(&mut self, core: &mut Core) -> Step {
         self.close_strangers(core);
-        let late: Vec<PeerId> = match &self.stage {
-            Stage::Gathering => {
-                let guests = self.guests.iter();
-                let linked = guests.filter_map(|guest| Some((guest.peer, guest.link?)));
-                self.pings.go_round(core, linked.collect());
-                return Step::Stay;
+        self.base.advance(core, &self.room);
+        let announces = self.room.announce_deadline(core.now);
+        if announces.is_some_and(|at| at <= core.now) {
+            self.announce(core);
+        }
+        if self.pings_now() {
+            let guests = self.room.guests();
+            let guests = guests.map(|(guest, link)| (guest.peer, link)).collect();
+            self.pings.go_round(core, guests);
+        }
+        self.judge_duplicates(core);
+        let late = match &self.stage {
+            Stage::Gathering => return self.settle(core),
+            Stage::Preparing => self.base.preparation(),
+            Stage::Signing { signatures, until } => {
+                until.map(|until| (until, signatures.missing().map(|(_, peer)| peer).collect()))
             }
-            Stage::Revealing { until, .. } if core.now < *until => return Step::Stay,
-            Stage::Loading(loading) if core.now < loading.until => return Step::Stay,
-            Stage::Revealing { roster, shares, .. } => silent(roster, shares),
-            Stage::Loading(loading) => silent(&loading.roster, &loading.signatures),
+        };
+        let Some((_, late)) = late.filter(|(until, _)| *until <= core.now) else {
+            return Step::Stay;
         };
         if late.contains(&core.id()) {
             self.broadcast(core, &Control::Bye);
             return Step::End(EndReason::World);
         }
         for peer in late {
-            self.bar(core, peer, JoinRefused::TooSlow);
+            self.expel(core, peer, JoinRefused::TooSlow);
         }
-        self.unlock(core)
+        self.fail(core)
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        match &self.stage {
-            Stage::Gathering => self.pings.deadline(self.guests.is_empty()),
-            Stage::Revealing { until, .. } => Some(*until),
-            Stage::Loading(loading) => Some(loading.until),
-        }
-    }
-
-    fn refusal(
-        &self,
-        core: &Core,
-        peer: PeerId,
-        same_match: bool,
-        secret: &[u8; 16],
-    ) -> Option<JoinRefused> {
-        if !same_match {
-            Some(JoinRefused::OtherMatch)
-        } else if *secret != self.config.secret {
-            Some(JoinRefused::Invite)
-        } else if self.config.expires.is_some_and(|at| at <= core.now) {
-            Some(JoinRefused::Expired)
-        } else if self.is_barred(peer) {
-            Some(JoinRefused::TooSlow)
-        } else if self.guests.iter().any(|guest| guest.peer == peer) || peer == core.id() {
-            Some(JoinRefused::AlreadyIn)
-        } else if !matches!(self.stage, Stage::Gathering) {
-            Some(if self.free_seats().is_empty() {
-                JoinRefused::Full {
-                    seats: self.config.seats,
-                }
-            } else {
-                JoinRefused::Started
-            })
-        } else {
-            None
-        }
-    }
-
-    fn join(
-        &mut self,
-        core: &mut Core,
-        mut guest: Guest,
-        own_seats: u8,
-        refusal: Option<JoinRefused>,
-    ) -> Step {
-        let link = guest.link.expect("a joiner comes by a link");
-        let wanted = usize::from(own_seats.max(1));
-        let free = self.free_seats();
-        let full = free.len() < wanted || self.guests.len() + 1 >= usize::from(core.limits.peers);
-        let refusal = refusal.or(full.then_some(JoinRefused::Full {
-            seats: self.config.seats,
-        }));
-        if let Some(why) = refusal {
-            core.refuse(link, why);
-            return Step::Stay;
-        }
-        guest.seats = free[..wanted].to_vec();
-        self.guests.push(guest);
-        let welcome = Control::Welcome {
-            terms: self.terms.clone(),
-            attempt: self.attempt,
+    pub(super) fn deadline(&self, core: &Core) -> Option<Duration> {
+        let now = core.now;
+        let stage = match &self.stage {
+            Stage::Gathering => None,
+            Stage::Preparing => self.base.preparation().map(|(until, _)| until),
+            Stage::Signing { until, .. } => *until,
         };
-        core.send(link, &welcome);
-        self.announce(core);
-        Step::Stay
+        let pings = self.pings.deadline(self.room.is_empty());
+        let deadlines = [
+            stage,
+            self.base
+                .deadline(now, matches!(self.stage, Stage::Gathering)),
+            self.room.announce_deadline(now),
+            pings.filter(|_| self.pings_now()),
+            self.duplicates
+                .deadline(now, |peer| silence(core, &self.room, peer)),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
-    /// Where others may dial a joiner: as seen from here first, then where it believes to be.
-    fn reachable(&self, core: &Core, link: LinkId, told: Vec<String>) -> Vec<String> {
-        let mut addresses = vec![core.links[&link].address.clone()];
-        for address in told.into_iter().take(6) {
-            if address.len() <= 64 && !addresses.contains(&address) {
-                addresses.push(address);
+    /// Does what follows from what the guest on this link has done, or from something else.
+    fn follow(&mut self, core: &mut Core, link: Option<LinkId>, next: Next) -> Step {
+        match next {
+            Next::Stay => Step::Stay,
+            Next::Fault(fault) => {
+                if let Some(link) = link {
+                    core.fault(link, fault);
+                }
+                Step::Stay
+            }
+            Next::Changed => self.changed(core),
+            Next::Prepare => {
+                self.stage = Stage::Preparing;
+                Step::Stay
+            }
+            Next::Sign(signatures) => {
+                let within = self.customs.sign_within;
+                let until = within.map(|times| core.now + core.limits.handshake * times);
+                self.stage = Stage::Signing { signatures, until };
+                self.agree()
+            }
+            Next::Signed(peer, signature) => self.signed(core, peer, signature),
+            Next::Expel(peer, why) => {
+                self.expel(core, peer, why);
+                self.fail(core)
+            }
+            Next::Fail => self.fail(core),
+            Next::Leave(reason) => {
+                self.broadcast(core, &Control::Bye);
+                Step::End(reason)
+            }
+            Next::RefuseAll(why) => {
+                self.broadcast(core, &Control::Refused(why.clone()));
+                Step::End(EndReason::Refused(why))
             }
         }
-        addresses
     }
 
-    fn free_seats(&self) -> Vec<Seat> {
-        (0..self.config.seats)
-            .map(Seat)
-            .filter(|seat| !self.everybody().any(|guest| guest.seats.contains(seat)))
-            .collect()
-    }
-
-    fn everybody(&self) -> impl Iterator<Item = &Guest> {
-        std::iter::once(&self.own).chain(&self.guests)
-    }
-
-    fn commit(&mut self) {
-        self.own_share = share_of_attempt(&self.configured_share, self.attempt);
-        self.own.commit = Some(commitment(
-            self.config.match_id,
-            self.own.peer,
-            &self.own_share,
-        ));
-    }
-
-    fn broadcast(&self, core: &mut Core, message: &Control) {
-        for link in self.guests.iter().filter_map(|guest| guest.link) {
-            core.send(link, message);
+    fn enter(&mut self, core: &mut Core, request: Request) {
+        let (link, peer) = (request.link, request.peer);
+        // It may have waited, and its link may be gone.
+        if !core.links.contains_key(&link) {
+            return;
+        }
+        if let Err(why) = self.base.may_ask(core, &request) {
+            return core.refuse(link, why);
+        }
+        self.forget_unheard(core, &request);
+        if peer == core.id() {
+            return core.refuse(link, JoinRefused::AlreadyIn);
+        }
+        if self.room.guest(peer).is_some() {
+            if let Some(before) = self.duplicates.arrive(core.now, request) {
+                core.refuse(before, JoinRefused::AlreadyIn);
+            }
+            if self.customs.acts_at_once() {
+                self.judge_duplicates(core);
+            }
+            return;
+        }
+        let standing = standing(&mut self.room, self.attempt, &self.stage);
+        match self.base.admit(core, standing, request) {
+            Err(why) => core.refuse(link, why),
+            Ok((occupant, welcome)) => {
+                self.room.enter(link, occupant);
+                if let Some(welcome) = welcome {
+                    core.send(link, &welcome);
+                }
+                self.note_change(core);
+            }
         }
     }
 
-    fn announce(&self, core: &mut Core) {
-        let mut entries: Vec<LobbyEntry> = self
-            .everybody()
-            .map(|guest| LobbyEntry {
-                peer: guest.peer,
-                name: guest.name.clone(),
-                build: guest.build.clone(),
-                seats: guest.seats.clone(),
-                ready: guest.commit.is_some(),
-            })
-            .collect();
-        entries.sort_by_key(|entry| entry.seats.first().copied());
-        self.broadcast(core, &Control::Lobby(entries.clone()));
-        core.event(Event::Lobby {
-            peers: entries.into_iter().map(LobbyPeer::from).collect(),
-            seats: self.terms.seats,
-            plan: self.terms.plan,
+    /// The same run asks by another link: the one before broke at its end.
+    fn forget_unheard(&mut self, core: &mut Core, request: &Request) {
+        let unheard = self.room.guest(request.peer).filter(|(guest, link)| {
+            let same_run = guest.incarnation == request.incarnation && *link != request.link;
+            self.customs.same_run_enters_again && same_run && !guest.ready
         });
+        if let Some((_, link)) = unheard {
+            self.room.leave(request.peer);
+            core.close(link);
+            self.note_change(core);
+        }
+    }
+
+    /// Lets requests in whose key has no guest any more that is heard, and refuses those that have waited for it.
+    fn judge_duplicates(&mut self, core: &mut Core) {
+        let room = &self.room;
+        let due = self
+            .duplicates
+            .due(core.now, |peer| silence(core, room, peer));
+        for (request, verdict) in due {
+            if verdict == Verdict::Refused {
+                core.refuse(request.link, JoinRefused::AlreadyIn);
+                continue;
+            }
+            if let Some((_, link)) = self.room.guest(request.peer) {
+                core.refuse(link, JoinRefused::AlreadyIn);
+                // With its seat free, nothing is settled by that.
+                let _ = self.lost(core, request.peer);
+            }
+            self.enter(core, request);
+        }
+    }
+
+    fn close_strangers(&self, core: &mut Core) {
+        let links = core.links.values().map(|link| (link.id, link.up_at));
+        let within = core.limits.handshake;
+        for link in self.room.strangers(links, core.now, within) {
+            if !self.duplicates.waits_on(link) {
+                core.close(link);
+            }
+        }
+    }
+
+    /// A guest has gone.
+    fn lost(&mut self, core: &mut Core, peer: PeerId) -> Step {
+        let agrees = !matches!(self.stage, Stage::Gathering);
+        self.room.leave(peer);
+        match self.base.lost(core.now, peer, None, agrees) {
+            true => self.fail(core),
+            false => self.changed(core),
+        }
+    }
+
+    fn expel(&mut self, core: &mut Core, peer: PeerId, why: JoinRefused) {
+        let link = self.room.leave(peer);
+        self.base.lost(core.now, peer, Some(&why), true);
+        if let Some(link) = link {
+            if let JoinRefused::Fault(fault) = why {
+                core.event(Event::PeerFault { peer, fault });
+            }
+            core.refuse(link, why);
+            self.room.change();
+        }
+    }
+
+    /// The attempt comes to nothing.
+    fn fail(&mut self, core: &mut Core) -> Step {
+        let standing = standing(&mut self.room, self.attempt, &self.stage);
+        if let Some(message) = self.base.fail(core, standing) {
+            self.broadcast(core, &message);
+        }
+        self.attempt += 1;
+        self.stage = Stage::Gathering;
+        self.changed(core)
+    }
+
+    fn changed(&mut self, core: &mut Core) -> Step {
+        self.note_change(core);
+        match self.customs.acts_at_once() {
+            true => self.settle(core),
+            false => Step::Stay,
+        }
+    }
+
+    fn note_change(&mut self, core: &mut Core) {
+        self.room.change();
+        if self.customs.acts_at_once() {
+            self.announce(core);
+        }
+    }
+
+    fn settle(&mut self, core: &mut Core) -> Step {
+        if !matches!(self.stage, Stage::Gathering) {
+            return Step::Stay;
+        }
+        let standing = standing(&mut self.room, self.attempt, &self.stage);
+        let next = self.base.settle(core, standing);
+        self.follow(core, None, next)
+    }
+
+    fn signed(&mut self, core: &mut Core, peer: PeerId, signature: [u8; 64]) -> Step {
+        let Stage::Signing { signatures, .. } = &mut self.stage else {
+            return Step::Stay;
+        };
+        let Some(place) = signatures.place_of(peer) else {
+            return Step::Stay;
+        };
+        if !signatures.add(place, signature, core.signer.verifier()) {
+            self.expel(core, peer, JoinRefused::Fault(Fault::Signature));
+            return self.fail(core);
+        }
+        self.agree()
+    }
+
+    /// Ends the lobby once all participants have signed.
+    fn agree(&mut self) -> Step {
+        match std::mem::replace(&mut self.stage, Stage::Gathering) {
+            Stage::Signing { signatures, .. } if signatures.fulfils(Rule::All) => {
+                Step::Agreed(signatures)
+            }
+            stage => {
+                self.stage = stage;
+                Step::Stay
+            }
+        }
+    }
+
+    /// All participants have signed: tells them so.
+    pub(super) fn close(mut self, core: &mut Core, signatures: &SignatureSet) -> Step {
+        let standing = standing(&mut self.room, self.attempt, &Stage::Gathering);
+        let agreed = match self.base.agreed(core, standing, signatures) {
+            Ok(agreed) => agreed,
+            Err(reason) => {
+                broadcast(core, &self.room, &Control::Bye);
+                return Step::End(reason);
+            }
+        };
+        let late = agreed.late.iter().filter_map(|peer| self.room.leave(*peer));
+        for link in late.chain(self.duplicates.dismiss()) {
+            core.refuse(link, JoinRefused::GoesOn);
+        }
+        if let Some(message) = agreed.message {
+            broadcast(core, &self.room, &message);
+        }
+        if agreed.one_link_each {
+            for (guest, link) in self.room.guests() {
+                let others = core.links_to(guest.peer).map(|link| link.id);
+                let others: Vec<LinkId> = others.filter(|other| *other != link).collect();
+                others.into_iter().for_each(|link| core.close(link));
+            }
+        }
+        agreed.step
+    }
+
+    fn pings_now(&self) -> bool {
+        self.customs.pings_while_agreeing || matches!(self.stage, Stage::Gathering)
     }
 
     fn say(&self, core: &mut Core, from: String, text: &str) {
         let text = tidy_text(text, core.limits.chat_bytes);
-        self.broadcast(
-            core,
-            &Control::Chat {
-                from: from.clone(),
-                text: text.clone(),
-            },
-        );
+        let message = Control::Chat {
+            from: from.clone(),
+            text: text.clone(),
+        };
+        self.broadcast(core, &message);
         core.event(Event::Chat {
             from,
             seat: None,
@@ -448,220 +474,38 @@ impl Host {
         });
     }
 
-    fn chat_from(&mut self, core: &mut Core, at: usize, text: &str) {
-        let guest = &mut self.guests[at];
-        let past = core.now.saturating_sub(Duration::from_secs(10));
-        guest.chats.retain(|at| *at > past);
-        if guest.chats.len() >= core.limits.chats_per_10_s as usize {
-            return;
-        }
-        guest.chats.push_back(core.now);
-        let from = guest.name.clone();
-        self.say(core, from, text);
+    fn announce(&mut self, core: &mut Core) {
+        let entries = self.room.announcement(core.now);
+        self.broadcast(core, &Control::Lobby(entries.clone()));
+        core.event(Event::Lobby {
+            peers: entries.into_iter().map(LobbyPeer::from).collect(),
+            seats: self.customs.seats,
+            plan: self.customs.plan,
+        });
     }
 
-    fn lock_if_settled(&mut self, core: &mut Core) -> Step {
-        let settled =
-            self.free_seats().is_empty() && self.everybody().all(|guest| guest.commit.is_some());
-        if !settled || !matches!(self.stage, Stage::Gathering) {
-            return Step::Stay;
-        }
-        let mut roster: Vec<LockedPeer> = self
-            .everybody()
-            .map(|guest| LockedPeer {
-                peer: guest.peer,
-                incarnation: guest.incarnation,
-                name: guest.name.clone(),
-                seats: guest.seats.clone(),
-                addresses: guest.addresses.clone(),
-                commit: guest.commit.expect("all have committed"),
-            })
-            .collect();
-        roster.sort_by_key(|peer| peer.seats.first().copied());
-        self.broadcast(
-            core,
-            &Control::Lock {
-                attempt: self.attempt,
-                roster: roster.clone(),
-            },
-        );
-        self.stage = Stage::Revealing {
-            shares: vec![None; roster.len()],
-            roster,
-            until: core.now + core.limits.handshake,
-        };
-        self.revealed(core, core.id(), self.own_share)
-    }
-
-    fn revealed(&mut self, core: &mut Core, peer: PeerId, share: [u8; 32]) -> Step {
-        let Stage::Revealing { roster, shares, .. } = &mut self.stage else {
-            return Step::Stay;
-        };
-        let Some(at) = roster.iter().position(|locked| locked.peer == peer) else {
-            return Step::Stay;
-        };
-        if commitment(self.config.match_id, peer, &share) != roster[at].commit {
-            self.bar(core, peer, JoinRefused::Fault(Fault::Reveal));
-            return self.unlock(core);
-        }
-        shares[at] = Some(share);
-        let Some(shares) = shares.iter().copied().collect::<Option<Vec<_>>>() else {
-            return Step::Stay;
-        };
-        let roster = std::mem::take(roster);
-        let start = start_of(
-            self.config.match_id,
-            &self.terms,
-            &roster,
-            &shares,
-            &self.own.build,
-        )
-        .expect("every share was checked as it came");
-        self.broadcast(
-            core,
-            &Control::Shares {
-                attempt: self.attempt,
-                shares,
-            },
-        );
-        self.stage = Stage::Loading(Box::new(Loading {
-            signatures: vec![None; roster.len()],
-            roster,
-            hash: start_hash(&start),
-            slowest_rtt: Duration::ZERO,
-            until: core.now + core.limits.handshake * 6,
-            start: start.clone(),
-        }));
-        core.out.push(Output::New(Arc::new(start)));
-        Step::Stay
-    }
-
-    fn loaded(&mut self, core: &mut Core, peer: PeerId, signature: [u8; 64], rtt_ms: u16) -> Step {
-        let Stage::Loading(loading) = &mut self.stage else {
-            return Step::Stay;
-        };
-        let Some(at) = loading.roster.iter().position(|locked| locked.peer == peer) else {
-            return Step::Stay;
-        };
-        if !core
-            .signer
-            .verify(peer, &start_signed_bytes(loading.hash), &signature)
-        {
-            self.bar(core, peer, JoinRefused::Fault(Fault::Signature));
-            return self.unlock(core);
-        }
-        loading.signatures[at] = Some(signature);
-        loading.slowest_rtt = loading
-            .slowest_rtt
-            .max(Duration::from_millis(u64::from(rtt_ms.min(3_000))));
-        let Some(signatures) = loading
-            .signatures
-            .iter()
-            .copied()
-            .collect::<Option<Vec<_>>>()
-        else {
-            return Step::Stay;
-        };
-        let alone = loading.roster.len() == 1;
-        let wait = if alone {
-            Duration::ZERO
-        } else {
-            BEGIN_AFTER + loading.slowest_rtt * 2
-        };
-        let begin = core.now + wait;
-        let mut start = loading.start.clone();
-        start.signatures = signatures.clone();
-        let addresses = loading
-            .roster
-            .iter()
-            .map(|peer| peer.addresses.clone())
-            .collect();
-        let go = Control::Go {
-            attempt: self.attempt,
-            signatures: signatures.into_iter().map(Into::into).collect(),
-            begin_ms: begin.as_millis() as u64,
-        };
-        self.broadcast(core, &go);
-        self.close_doubles(core);
-        Step::Begin(Box::new(Settled {
-            start,
-            addresses,
-            begin,
-        }))
-    }
-
-    /// Of several links to a guest the one stays by which it is told to go: the word is lost with a link that is closed.
-    fn close_doubles(&self, core: &mut Core) {
-        for guest in &self.guests {
-            let others = core.links_to(guest.peer).map(|link| link.id);
-            let others: Vec<LinkId> = others.filter(|id| Some(*id) != guest.link).collect();
-            others.into_iter().for_each(|link| core.close(link));
-        }
-    }
-
-    /// A guest is gone; whatever was being settled has to be settled anew.
-    fn lost(&mut self, core: &mut Core, at: usize) -> Step {
-        let guest = self.guests.remove(at);
-        if !matches!(self.stage, Stage::Gathering) {
-            self.has_failed(guest.peer);
-        }
-        match self.stage {
-            Stage::Gathering => {
-                self.announce(core);
-                Step::Stay
-            }
-            _ => self.unlock(core),
-        }
-    }
-
-    fn bar(&mut self, core: &mut Core, peer: PeerId, why: JoinRefused) {
-        match why {
-            JoinRefused::Fault(_) => self.barred.push(peer),
-            _ => self.has_failed(peer),
-        }
-        if let Some(at) = self.guests.iter().position(|guest| guest.peer == peer) {
-            let guest = self.guests.remove(at);
-            if let JoinRefused::Fault(fault) = why {
-                core.event(Event::PeerFault { peer, fault });
-            }
-            core.refuse(guest.link.expect("a guest has a link"), why);
-        }
-    }
-
-    fn unlock(&mut self, core: &mut Core) -> Step {
-        self.broadcast(
-            core,
-            &Control::Unlock {
-                attempt: self.attempt,
-            },
-        );
-        self.attempt += 1;
-        self.stage = Stage::Gathering;
-        for guest in &mut self.guests {
-            guest.commit = None;
-        }
-        self.commit();
-        self.announce(core);
-        self.lock_if_settled(core)
+    fn broadcast(&self, core: &mut Core, message: &Control) {
+        broadcast(core, &self.room, message);
     }
 }
 
-fn silent<T>(roster: &[LockedPeer], answers: &[Option<T>]) -> Vec<PeerId> {
-    let missing = roster
-        .iter()
-        .zip(answers)
-        .filter(|(_, answer)| answer.is_none());
-    missing.map(|(peer, _)| peer.peer).collect()
+fn broadcast(core: &mut Core, room: &Room, message: &Control) {
+    for (_, link) in room.guests() {
+        core.send(link, message);
+    }
 }
 
-impl From<LobbyEntry> for LobbyPeer {
-    fn from(entry: LobbyEntry) -> Self {
-        LobbyPeer {
-            peer: entry.peer,
-            name: entry.name,
-            build: entry.build,
-            seats: entry.seats,
-            ready: entry.ready,
-        }
+fn standing<'a>(room: &'a mut Room, attempt: u32, stage: &Stage) -> Standing<'a> {
+    Standing {
+        room,
+        attempt,
+        gathers: matches!(stage, Stage::Gathering),
     }
+}
+
+/// How long nothing was heard of the guest with this key, where one is here.
+fn silence(core: &Core, room: &Room, peer: PeerId) -> Option<Duration> {
+    let (_, link) = room.guest(peer)?;
+    let link = core.links.get(&link);
+    Some(link.map_or(Duration::MAX, |link| core.now.saturating_sub(link.heard_at)))
 }

@@ -1,21 +1,42 @@
-//! The lobby: who plays, by which rules, from which seed.
+//! The lobby: one side hosts, the others are its guests, and they agree on one document that all of them sign.
 //!
-//! The host lets peers in and settles the roster. Then everybody commits to a share of the seed, reveals it, builds
-//! the world, signs the start, and begins turn 0 at one moment.
+//! What the document is, which peers enter, and what begins depends on the [base](base::Base): nothing, for a
+//! [new match](new_match); a log, to [play on](play_on) from; or a log and a quorum of its roster, to
+//! [reopen](reopening) the match.
 
+mod base;
+mod duplicate_keys;
+mod guest;
 mod host;
-mod join;
+mod new_match;
 mod pings;
+mod play_on;
+mod rate_limiter;
+mod reopening;
+mod room;
 
-pub(crate) use host::Host;
-pub(crate) use join::Joiner;
-pub(crate) use pings::Pings;
+pub(crate) use guest::Exit;
+pub(crate) use play_on::Continued;
+pub(crate) use reopening::Said;
+#[cfg(test)]
+pub(crate) use reopening::{Claim, Proposal};
 
-use super::rejoin::Returned;
-use super::wire::{LockedPeer, Terms};
-use crate::log::{Chain, RosterChange, RosterPeer, Start};
-use crate::{EndReason, LinkId, MatchId, PeerId};
-use sim::{Checksum, Seed};
+use self::guest::GuestSide;
+use self::host::HostSide;
+use self::new_match::{NewMatch, Newcomer};
+use self::play_on::PlayOn;
+use self::reopening::{ReopeningHost, Returner};
+use super::core::Core;
+use super::joiner::Joiner;
+use super::links::link::Link;
+use super::rejoin::{Answer, Ask, RejoinContext, Returned, decode, encode};
+use super::wire::Control;
+use super::{ConfigError, HostConfig, RulesOf};
+use crate::log::{SignatureSet, Start};
+use crate::{
+    EndReason, Ended, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin, Status,
+};
+use sim::{Checksum, Seat};
 use std::time::Duration;
 
 /// What this peer brings into the lobby.
@@ -26,7 +47,7 @@ pub(crate) struct OwnPeer {
     pub ready: bool,
     /// Where others may try to dial it.
     pub addresses: Vec<String>,
-    /// Its share of the match seed comes from this, anew in every attempt.
+    /// Its share of the match seed comes from this, another one in every attempt.
     pub share: [u8; 32],
     pub build: String,
 }
@@ -39,29 +60,33 @@ pub(crate) struct Invitation {
     pub addresses: Vec<String>,
 }
 
-/// What a lobby comes to.
+/// What a lobby, or a rejoin, comes to.
 pub(crate) enum Step {
     /// It goes on.
     Stay,
+    /// All participants have signed: the host closes its lobby.
+    Agreed(SignatureSet),
+    /// A guest leaves the lobby for the match.
+    Exit(Exit),
     /// The match begins.
     Begin(Box<Settled>),
-    /// A peer that comes back begins its part.
+    /// A player goes on alone.
+    PlayOn(Box<Continued>),
+    /// The match goes on: this peer runs the log up to the cut.
+    Reopened(Box<Joiner>),
+    /// This peer looks elsewhere for the match.
+    Search(Box<Joiner>),
+    /// A joiner begins its part.
     Return(Box<Returned>),
-    /// A player goes on alone, from a world with this checksum.
-    PlayOn(Checksum),
-    /// Who is asked at the other end of this link waits for the others, to reopen the match.
+    /// The peer at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
-    /// The match is not reopened where it seemed to be: this peer looks further, and ends so where it finds nobody.
-    Search(EndReason),
-    /// All who are here go on by this change; its first turn is due then.
-    Reopened(Box<RosterChange>, Duration),
     /// It is over for this peer.
     End(EndReason),
 }
 
 /// A match that is ready to begin.
 pub(crate) struct Settled {
-    /// Complete with everybody's signatures.
+    /// Complete with the signatures of all.
     pub start: Start,
     /// Where each peer can be dialled, by roster index.
     pub addresses: Vec<Vec<String>>,
@@ -69,64 +94,287 @@ pub(crate) struct Settled {
     pub begin: Duration,
 }
 
-/// What a peer commits to before anybody reveals.
-pub(crate) fn commitment(match_id: MatchId, peer: PeerId, share: &[u8; 32]) -> [u8; 32] {
-    let mut chain = Chain::new("lockstep seed commitment 1");
-    chain.bytes(&match_id.0);
-    chain.bytes(&peer.0);
-    chain.bytes(share);
-    chain.end_256()
+/// A peer's part in a lobby.
+pub(crate) enum Lobby {
+    Host(Box<HostSide>),
+    Guest(GuestSide),
+    /// It cannot take part at all, which its first call tells.
+    Refused(JoinRefused),
 }
 
-/// A peer's share for the given attempt, from the share that it was configured with.
-pub(crate) fn share_of_attempt(configured: &[u8; 32], attempt: u32) -> [u8; 32] {
-    let mut chain = Chain::new("lockstep seed share 1");
-    chain.bytes(configured);
-    chain.number(attempt);
-    chain.end_256()
-}
-
-/// The start that the roster and its revealed shares give; `None` where a share is not what was committed to.
-pub(crate) fn start_of(
-    match_id: MatchId,
-    terms: &Terms,
-    roster: &[LockedPeer],
-    shares: &[[u8; 32]],
-    build: &str,
-) -> Option<Start> {
-    if shares.len() != roster.len() {
-        return None;
+impl Lobby {
+    /// The host of a new match.
+    pub(crate) fn host(core: &Core, own: OwnPeer, config: HostConfig) -> Lobby {
+        let (occupant, customs, base) = NewMatch::new(core, own, config);
+        Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
     }
-    let mut seed = Chain::new("lockstep seed 1");
-    seed.bytes(&match_id.0);
-    let mut peers = Vec::with_capacity(roster.len());
-    for (peer, share) in roster.iter().zip(shares) {
-        if commitment(match_id, peer.peer, share) != peer.commit {
-            return None;
+
+    /// A guest of a new match.
+    pub(crate) fn join(
+        core: &mut Core,
+        own: OwnPeer,
+        invitation: Invitation,
+        rules: RulesOf,
+    ) -> Lobby {
+        let base = Newcomer::new(core, own, invitation, rules);
+        Lobby::Guest(GuestSide::new(Box::new(base)))
+    }
+
+    /// The host of a reopening. `wait`: how long a quorum waits for the others.
+    pub(crate) fn reopen(
+        core: &Core,
+        own: OwnPeer,
+        from: Rejoin,
+        rules: RulesOf,
+        wait: Duration,
+    ) -> Lobby {
+        match ReopeningHost::new(core, own, from, rules, wait) {
+            Ok((occupant, customs, base)) => {
+                Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
+            }
+            Err(why) => Lobby::Refused(why),
         }
-        seed.bytes(share);
-        peers.push(RosterPeer {
-            peer: peer.peer,
-            incarnation: peer.incarnation,
-            name: peer.name.clone(),
-            seats: peer.seats.clone(),
-            share: *share,
-        });
     }
-    Some(Start {
-        protocol: crate::PROTOCOL,
-        match_id,
-        rules: terms.rules,
-        setup: terms.setup.as_slice().into(),
-        seed: Seed(seed.end_256()),
-        plan: terms.plan,
-        turn_limit: terms.turn_limit,
-        pauses: terms.pauses,
-        on_slow: terms.on_slow,
-        on_desync: terms.on_desync,
-        absent: terms.absent,
-        roster: peers,
-        build: build.to_owned(),
-        signatures: Vec::new(),
-    })
+
+    /// A guest of a reopening, whose host is at the other end of this link.
+    ///
+    /// # Errors
+    /// Why it cannot take part.
+    pub(crate) fn gather(
+        core: &mut Core,
+        context: RejoinContext,
+        link: LinkId,
+    ) -> Result<Lobby, EndReason> {
+        let base = Returner::new(core, context, link)?;
+        Ok(Lobby::Guest(GuestSide::new(Box::new(base))))
+    }
+
+    /// A lobby of one, to play on from a moment of a recorded match.
+    ///
+    /// # Errors
+    /// [`ConfigError::Moment`].
+    pub(crate) fn play_on(
+        core: &Core,
+        own: OwnPeer,
+        from: Moment,
+        plan: Plan,
+        turn_limit: Option<u32>,
+    ) -> Result<Lobby, ConfigError> {
+        let (occupant, customs, base) = PlayOn::new(core, own, from, plan, turn_limit)?;
+        Ok(Lobby::Host(Box::new(HostSide::new(
+            occupant,
+            customs,
+            Box::new(base),
+        ))))
+    }
+
+    /// The first call.
+    pub(crate) fn open(&mut self, core: &mut Core) -> Step {
+        match self {
+            Lobby::Host(host) => host.open(core),
+            Lobby::Guest(_) => Step::Stay,
+            Lobby::Refused(why) => Step::End(EndReason::Refused(why.clone())),
+        }
+    }
+
+    /// Whether other peers may be linked with this one.
+    pub(crate) fn takes_links(&self) -> bool {
+        match self {
+            Lobby::Host(host) => host.takes_links(),
+            Lobby::Guest(_) => true,
+            Lobby::Refused(_) => false,
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let is_loading = match self {
+            Lobby::Host(host) => host.is_loading(),
+            Lobby::Guest(guest) => guest.base().is_loading(),
+            Lobby::Refused(_) => return Status::Ended,
+        };
+        match is_loading {
+            true => Status::Loading,
+            false => Status::Lobby,
+        }
+    }
+
+    pub(crate) fn own_seats(&self) -> &[Seat] {
+        match self {
+            Lobby::Host(host) => host.own_seats(),
+            Lobby::Guest(guest) => guest.base().own_seats(),
+            Lobby::Refused(_) => &[],
+        }
+    }
+
+    /// Round trips between the host and its guests.
+    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+        match self {
+            Lobby::Host(host) => host.pings(),
+            Lobby::Guest(guest) => guest.pings(),
+            Lobby::Refused(_) => &[],
+        }
+    }
+
+    pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
+        match self {
+            Lobby::Host(host) => host.proved(core, link),
+            Lobby::Guest(guest) => guest.base_mut().proved(core, link),
+            Lobby::Refused(_) => {}
+        }
+    }
+
+    /// The refusal by a peer that speaks another version of the protocol, where it is the host of this lobby.
+    pub(crate) fn protocol_refusal(
+        &self,
+        core: &Core,
+        link: LinkId,
+        host: u16,
+    ) -> Option<JoinRefused> {
+        match self {
+            Lobby::Guest(guest) => guest.base().protocol_refusal(core, link, host),
+            Lobby::Host(_) | Lobby::Refused(_) => None,
+        }
+    }
+
+    pub(crate) fn dial_failed(&mut self, address: &str, key: PeerId, why: LinkError) {
+        if let Lobby::Guest(guest) = self {
+            guest.base_mut().dial_failed(address, key, why);
+        }
+    }
+
+    pub(crate) fn link_down(&mut self, core: &mut Core, gone: &Link, why: LinkError) -> Step {
+        match self {
+            Lobby::Host(host) => host.link_down(core, gone.id),
+            Lobby::Guest(guest) => guest.base_mut().link_down(core, gone, why),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        match self {
+            Lobby::Host(host) => host.received(core, link, message),
+            Lobby::Guest(guest) => guest.received(core, link, message),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    /// Takes what comes on the bulk channel of a link that has proved its peer.
+    pub(crate) fn bulk(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
+        match self {
+            Lobby::Host(host) => host.bulk(core, link, bytes),
+            Lobby::Guest(guest) => guest.base_mut().bulk(core, link, bytes),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    pub(crate) fn probe_answered(
+        &mut self,
+        core: &mut Core,
+        link: LinkId,
+        sent_us: u64,
+        clock_us: u64,
+    ) {
+        match self {
+            Lobby::Host(host) => host.probe_answered(core, link),
+            Lobby::Guest(guest) => {
+                let sent = Duration::from_micros(sent_us);
+                guest.base_mut().probe_answered(core, link, sent, clock_us);
+            }
+            Lobby::Refused(_) => {}
+        }
+    }
+
+    pub(crate) fn set_ready(&mut self, core: &mut Core, ready: bool) -> Step {
+        match self {
+            Lobby::Host(host) => return host.set_ready(core, ready),
+            Lobby::Guest(guest) => guest.base_mut().set_ready(core, ready),
+            Lobby::Refused(_) => {}
+        }
+        Step::Stay
+    }
+
+    /// The world is built.
+    pub(crate) fn loaded(&mut self, core: &mut Core, checksum: Checksum) -> Step {
+        match self {
+            Lobby::Host(host) => return host.loaded(core, checksum),
+            Lobby::Guest(guest) => guest.base_mut().loaded(core),
+            Lobby::Refused(_) => {}
+        }
+        Step::Stay
+    }
+
+    pub(crate) fn chat(&mut self, core: &mut Core, text: &str) {
+        match self {
+            Lobby::Host(host) => host.chat(core, text),
+            Lobby::Guest(guest) => guest.base_mut().chat(core, text),
+            Lobby::Refused(_) => {}
+        }
+    }
+
+    pub(crate) fn leave(&self, core: &mut Core) -> Step {
+        match self {
+            Lobby::Host(host) => host.leave(core),
+            Lobby::Guest(guest) => guest.leave(core),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
+        match self {
+            Lobby::Host(host) => host.advance(core),
+            Lobby::Guest(guest) => guest.base_mut().advance(core),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        match self {
+            Lobby::Host(host) => host.deadline(core),
+            Lobby::Guest(guest) => guest.base().deadline(core),
+            Lobby::Refused(_) => None,
+        }
+    }
+
+    /// How it ended for this peer.
+    pub(crate) fn ended(&self, reason: EndReason) -> Ended {
+        match self {
+            Lobby::Guest(guest) => guest.base().ended(reason),
+            Lobby::Host(_) | Lobby::Refused(_) => Ended::without_world(reason),
+        }
+    }
+
+    /// All participants have signed.
+    pub(crate) fn close(self, core: &mut Core, signatures: &SignatureSet) -> Step {
+        match self {
+            Lobby::Host(host) => host.close(core, signatures),
+            Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    /// A guest goes on in the match.
+    pub(crate) fn exit(self, core: &mut Core, exit: Exit) -> Step {
+        match self {
+            Lobby::Guest(guest) => guest.exit(core, exit),
+            Lobby::Host(_) | Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn proposal(&self) -> Option<&Proposal> {
+        match self {
+            Lobby::Guest(guest) => guest.base().proposal(),
+            Lobby::Host(_) | Lobby::Refused(_) => None,
+        }
+    }
+}
+
+/// A joiner may learn of the start before this peer does, or may look for another match: it is told that there is nothing
+/// to fetch here. Whether it asked for that.
+fn decline(core: &mut Core, link: LinkId, bytes: &[u8]) -> bool {
+    let asks = decode::<Ask>(bytes).is_ok();
+    if asks {
+        core.send_bulk(link, encode(&Answer::Nothing));
+    }
+    asks
 }

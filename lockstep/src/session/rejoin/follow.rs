@@ -151,7 +151,7 @@ impl Follow {
         if !waited || !log.has_unconfirmed() {
             return Confirmed::Waits;
         }
-        let plan = log.start().plan;
+        let plan = log.start().terms.plan;
         let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
         let lag = match log.is_reset() {
             true => lag.max(unexecuted_turns),

@@ -1,6 +1,6 @@
 //! The end of a match that a joiner follows and has no part in: it learns it from members that sign it, before they go.
 
-use crate::log::{AttestedLog, End, Head, Peers, RosterPeer, end_signed_bytes};
+use crate::log::{AttestedLog, Document, End, Head, Peers, RosterPeer};
 use crate::sign::Signer;
 use crate::{Desync, DesyncSide, Fault, TurnNumber};
 use sim::Checksum;
@@ -51,7 +51,8 @@ impl MatchEnd {
         if self.signed.get(&at).is_some_and(|(known, _)| *known == end) {
             return Ok(false);
         }
-        if !signer.verify(place.peer, &end_signed_bytes(&end), &signature) {
+        let signed = (&end).with(signature);
+        if !signed.is_by(place.peer, signer.verifier()) {
             return Err(Fault::Signature);
         }
         self.signed.insert(at, (end, signature));
@@ -159,7 +160,7 @@ mod tests {
     }
 
     fn hear(ends: &mut MatchEnd, peer: u8, end: End) -> Result<bool, Fault> {
-        let signature = signer(peer).sign(&end_signed_bytes(&end));
+        let signature = end.sign(&signer(peer));
         ends.hear((peer, end, signature), &start(3).roster, &signer(2))
     }
 
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn a_signature_of_another_peer_counts_for_none() {
         let mut ends = MatchEnd::new();
-        let (roster, signature) = (&start(3).roster, signer(1).sign(&end_signed_bytes(&end())));
+        let (roster, signature) = (&start(3).roster, end().sign(&signer(1)));
         let told = |at| (at, end(), signature);
         assert_eq!(
             ends.hear(told(0), roster, &signer(2)),

@@ -1,6 +1,6 @@
 //! Whether a peer can go on with a match that began so.
 
-use crate::log::{Start, start_hash, start_signed_bytes};
+use crate::log::Start;
 use crate::session::RulesOf;
 use crate::sign::Signer;
 use crate::{JoinRefused, MatchId};
@@ -20,12 +20,7 @@ pub(crate) fn place_in(
     match_id: MatchId,
     rules: &RulesOf,
 ) -> Result<usize, Unfit> {
-    let signed = start_signed_bytes(start_hash(start));
-    let mut signatures = start.roster.iter().zip(&start.signatures);
-    let holds = start.match_id == match_id
-        && start.signatures.len() == start.roster.len()
-        && signatures.all(|(place, signature)| signer.verify(place.peer, &signed, signature));
-    if !holds {
+    if start.match_id != match_id || !start.is_signed(signer.verifier()) {
         return Err(Unfit::Forged);
     }
     let mut places = start.roster.iter();

@@ -5,9 +5,12 @@ use super::*;
 use crate::log::{RosterChange, SignedBatch, Start};
 use crate::{Desync, RosterCause};
 
-fn match_of(peers: usize, on_desync: OnDesync) -> Net {
-    let policies = (OnSlow::default(), on_desync, Absent::default());
-    Net::under(peers, Plan::default(), None, policies)
+pub(super) fn match_of(peers: usize, on_desync: OnDesync) -> Net {
+    let terms = Terms {
+        on_desync,
+        ..Terms::default()
+    };
+    Net::under(peers, terms)
 }
 
 /// What is sent, with what `change` makes of the batches of the peer that sends it.
@@ -367,12 +370,7 @@ fn a_report_of_turns_long_past_removes_nobody() {
 #[test]
 fn a_false_checksum_in_the_last_turns_keeps_nobody_from_the_end() {
     for turn in [56, 58, 59] {
-        let policies = (
-            OnSlow::default(),
-            OnDesync::RemoveMinority,
-            Absent::default(),
-        );
-        let mut net = Net::under(3, Plan::default(), Some(60), policies);
+        let mut net = Net::new(3, Plan::default(), Some(60));
         net.peers[1].diverges_at = Some(turn);
         net.run(Duration::from_secs(30));
         for at in [0, 2] {

@@ -1,5 +1,6 @@
 //! Somebody signs two different batches for one turn.
 
+use super::desync::match_of;
 use super::lost::part;
 use super::*;
 use crate::{Gone, RosterCause};
@@ -117,8 +118,7 @@ fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() 
 #[test]
 fn who_sleeps_over_two_histories_calls_them_no_desync() {
     for asleep_after in (600..630).step_by(5) {
-        let policies = (OnSlow::default(), OnDesync::Pause, Absent::default());
-        let mut net = Net::under(4, Plan::default(), None, policies);
+        let mut net = match_of(4, OnDesync::Pause);
         net.links.two_faced = Some(20);
         while net.peers[1].executed < 19 {
             net.run(net.now() + Duration::from_millis(10));
@@ -141,8 +141,7 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
 /// The links between the two whom the third tells two histories break for so long: each hears of the other only by way
 /// of that one.
 fn parted_by_two_histories(lasts: Duration, on_desync: OnDesync) -> Net {
-    let policies = (OnSlow::default(), on_desync, Absent::default());
-    let mut net = Net::under(3, Plan::default(), None, policies);
+    let mut net = match_of(3, on_desync);
     net.links.two_faced = Some(20);
     while net.peers[1].executed < 19 {
         net.run(net.now() + Duration::from_millis(10));

@@ -1,10 +1,8 @@
 //! Members that do not keep to the agreement.
 
 use super::*;
-use crate::log::{STALL_BUDGET, Start};
-use crate::session::roster::{
-    Ballot, Holding, Message, Note, Peers, Promise, Value, note_signed_bytes,
-};
+use crate::log::{Document, STALL_BUDGET, Start, Vote};
+use crate::session::roster::{Ballot, Holding, Message, Note, Peers, Promise, Value};
 use crate::session::wire::{Control, SignedNote, TurnPacket};
 use crate::{LogHash, RosterCause};
 
@@ -14,8 +12,8 @@ const NO_LOG: LogHash = LogHash([9; 16]);
 /// A note as the peer at this place signs it.
 pub(super) fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
     let content = Note { epoch, message }.encode();
-    let bytes = note_signed_bytes(start, peer as u8, &content).expect("a place in the start");
-    let signature = KeyedHash::new(id(peer)).sign(&bytes).into();
+    let vote = Vote::of(start, peer as u8, &content[..]).expect("a place in the start");
+    let signature = vote.sign(&KeyedHash::new(id(peer))).into();
     SignedNote {
         peer: peer as u8,
         content,

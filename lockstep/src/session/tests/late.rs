@@ -3,9 +3,8 @@
 use super::lost::part;
 use super::*;
 use crate::RosterCause;
-use crate::log::{End, end_signed_bytes};
+use crate::log::{Document, End};
 use crate::session::wire::Control;
-use crate::sign::Signer;
 
 const TURNS: u32 = 100;
 
@@ -137,7 +136,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
             outcome: None,
             signatures: Vec::new(),
         };
-        let signature = KeyedHash::new(id(1)).sign(&end_signed_bytes(&end));
+        let signature = end.sign(&KeyedHash::new(id(1)));
         let core = &net.session(2).core;
         let link = core.links_to(id(1)).next().expect("it is linked").id;
         let told = Control::End {
@@ -148,7 +147,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
             outcome: end.outcome,
             signature: signature.into(),
         };
-        assert!(matches!(net.session(2).phase, Phase::Return(_)));
+        assert!(matches!(net.session(2).phase, Phase::Rejoin(_)));
         net.input(
             2,
             Input::Received {

@@ -1,7 +1,7 @@
 //! A host, or a guest, that plays foul before the match.
 
 use super::*;
-use crate::session::wire::{Control, LobbyEntry, Terms};
+use crate::session::wire::{Control, LobbyEntry, Offer};
 
 /// A host with one guest, and one more that never comes.
 fn in_the_lobby() -> Net {
@@ -151,18 +151,12 @@ fn who_comes_after_a_start_has_failed_begins_with_the_others() {
 fn let_into(attempt: u32) -> Net {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(DELAY * 4);
-    let terms = Terms {
+    let offer = Offer {
         rules: RulesId([9; 16]),
         setup: Vec::new(),
-        plan: Plan::default(),
-        seats: 2,
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
+        terms: Terms::default(),
     };
-    let welcome = Control::Welcome { terms, attempt };
+    let welcome = Control::Welcome { offer, attempt };
     net.tell(0, 1, Channel::Control, &welcome.encode());
     net
 }

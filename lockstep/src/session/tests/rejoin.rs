@@ -3,8 +3,8 @@
 use super::lost::{between, part};
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::log::Start;
-use crate::session::roster::{Ballot, Joins, Message, Note, Request, note_signed_bytes};
+use crate::log::{Document, Start, Vote};
+use crate::session::roster::{Ballot, Joins, Message, Note, Request};
 use crate::session::wire::{Control, SignedNote};
 use crate::{Contact, Incarnation, Rejoin, RosterCause};
 
@@ -105,12 +105,11 @@ fn the_ai_plays_the_seat_of_a_peer_that_died_until_it_comes_back() {
 }
 
 fn comes_back_into_its_seat(absent: Absent) {
-    let mut net = Net::under(
-        3,
-        Plan::default(),
-        None,
-        (OnSlow::default(), OnDesync::default(), absent),
-    );
+    let terms = Terms {
+        absent,
+        ..Terms::default()
+    };
+    let mut net = Net::under(3, terms);
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(25));
@@ -348,8 +347,8 @@ fn a_vote_of_a_past_run_does_not_count() {
             message: Message::Prepare(ballot),
         };
         let content = content.encode();
-        let signed = note_signed_bytes(start, 2, &content).expect("a place");
-        let signature = KeyedHash::new(id(2)).sign(&signed).into();
+        let vote = Vote::of(start, 2, &content[..]).expect("a place");
+        let signature = vote.sign(&KeyedHash::new(id(2))).into();
         let note = SignedNote {
             peer: 2,
             content,
@@ -486,16 +485,16 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
         peer: 2,
         incarnation: Incarnation([77; 16]),
     };
-    let signed = |signer: usize, bytes: &[u8]| KeyedHash::new(id(signer)).sign(bytes);
     for turns in [u32::MAX, 10_000] {
         let request = Request::signed(&KeyedHash::new(id(2)), &start, 1, joins, turns);
         // Peer 1 passes it on.
         let message = Message::Request(request);
         let content = Note { epoch: 1, message }.encode();
-        let bytes = note_signed_bytes(&start, 1, &content).expect("peer 1 is of the roster");
+        let vote = Vote::of(&start, 1, &content[..]).expect("peer 1 is of the roster");
+        let signature = vote.sign(&KeyedHash::new(id(1))).into();
         let note = SignedNote {
             peer: 1,
-            signature: signed(1, &bytes).into(),
+            signature,
             content,
         };
         let links = net.session(0).core.links.values();

@@ -6,8 +6,8 @@ use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
+use crate::session::lobby::Said;
 use crate::session::rejoin::{Answer, decode, encode};
-use crate::session::reopen::Said;
 use crate::session::wire::Control;
 use crate::{Contact, JoinRefused, Rejoin, RosterCause};
 
@@ -357,8 +357,8 @@ fn a_host_that_proposes_a_false_history_gets_no_signature() {
     while proposed.is_none() {
         net.run(net.now() + DELAY / 3);
         assert!(net.reopened_at(1).is_none(), "it was proposed to before");
-        if let Phase::Gather(guest) = &net.session(1).phase {
-            proposed = guest.proposal().cloned();
+        if let Phase::Lobby(lobby) = &net.session(1).phase {
+            proposed = lobby.proposal().cloned();
         }
     }
     let mut proposal = proposed.expect("just seen");

@@ -6,7 +6,7 @@ use crate::bot::Level;
 use crate::options;
 use crate::peer::{Bots, KeyChoice, Part, Peer};
 use crate::window::lobby::Kind;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{OnDesync, Terms};
 use lockstep::{PeerId, Seat, SeatInfo, Ticket};
 
 /// The desk of a match that a command begins.
@@ -29,12 +29,13 @@ fn of_kind(kind: Option<Kind>, folder: &Path, part: &Part<'_>, common: &Common) 
 /// Hosts a match of this many seats.
 fn host(seats: u8) -> Part<'static> {
     Part::Host {
-        seats,
+        terms: Terms {
+            seats,
+            on_desync: OnDesync::Pause,
+            ..Terms::default()
+        },
         bots: 0,
         listen: ([127, 0, 0, 1], 0).into(),
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::Pause,
-        absent: Absent::Idle,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What neighbours need to know of each other, sorted by cell, in as few bytes as will do.
+//! What neighbours need to know of each other, sorted by cell, in few bytes.
 
 use super::{
     Row,
@@ -28,12 +28,12 @@ pub struct Bodies {
 pub struct Body(pub i32);
 
 impl Body {
-    /// Of this radius (below 1), firmness (0 to 7) and seat.
+    /// A body of this radius (below 1), firmness (0 to 7) and seat.
     pub fn new(radius: Coarse, firm: i32, seat: u8) -> Self {
         Self((radius.to_bits() & RADIUS) | (firm & 7) << FIRM_AT | i32::from(seat) << SEAT_AT)
     }
 
-    /// With the flag, if it is so.
+    /// Sets the flag if `so`.
     pub fn with(self, flag: i32, so: bool) -> Self {
         Self(if so { self.0 | flag } else { self.0 })
     }
@@ -78,7 +78,7 @@ impl Bodies {
         4 * (self.x.capacity() + self.y.capacity() + self.body.capacity() + self.row.capacity())
     }
 
-    /// Fetches what the rows of this order are, and ends with empty lanes.
+    /// Fetches the bodies of these rows in this order, followed by empty lanes.
     pub fn gather(&mut self, rows: &[Row], order: &[u32], threads: usize) {
         self.resize(order.len());
         self.row[..order.len()].copy_from_slice(order);
@@ -115,9 +115,9 @@ pub const RADIUS: i32 = 0x3ff;
 pub const FIRM_AT: i32 = 10;
 /// In a [`Body`]: is hardly pushed about.
 pub const FIRM: i32 = 1 << 13;
-/// In a [`Body`]: walks through others who have it too.
+/// In a [`Body`]: walks through other ghosts.
 pub const GHOST: i32 = 1 << 14;
-/// In a [`Body`]: no soldier, dealt with after soldiers.
+/// In a [`Body`]: no soldier; soldiers come before it.
 pub const CIVIL: i32 = 1 << 15;
 /// In a [`Body`]: where the seat begins, eight bits.
 pub const SEAT_AT: i32 = 16;

@@ -1,4 +1,4 @@
-//! The two loops that every unit runs over its neighbours: who pushes it, and which enemy is nearest.
+//! The two loops that every unit runs over its neighbours: their pushes, and the nearest enemy.
 //!
 //! Sums wrap and ties are broken by row, so the order of the neighbours, and with it the size of cells,
 //! the number of threads and the instruction set, changes no result.
@@ -6,7 +6,7 @@
 use super::bodies::{Bodies, CIVIL, Coarse, FIRM_AT, GHOST, LANES, RADIUS, SEAT_AT};
 use std::ops::Range;
 
-/// Who looks around.
+/// The unit that looks around.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
     pub x: Coarse,
@@ -14,12 +14,12 @@ pub struct Own {
     pub body: i32,
 }
 
-/// What all neighbours together push, before it is scaled.
+/// The sum of all neighbours' pushes, before it is scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Push {
     pub x: i32,
     pub y: i32,
-    /// Bodies on exactly the same point, oneself included.
+    /// Bodies on exactly the same point, the unit itself included.
     pub same: i32,
 }
 

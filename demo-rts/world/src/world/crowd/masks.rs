@@ -1,4 +1,4 @@
-//! Which seats are anywhere near a place, by blocks of 8 × 8 tiles: who has no enemy there need not look.
+//! The seats near each block of 8 × 8 tiles: a unit without enemies there need not look.
 
 use super::{
     Bodies,
@@ -38,7 +38,7 @@ impl Masks {
         let (wide, blocks) = (wide as usize, (wide * high) as usize);
         self.units.clear();
         self.units.resize(blocks, 0);
-        // Many in a row are in the same block.
+        // Consecutive bodies are mostly in the same block.
         let (mut here, mut seats) = (0, 0);
         let rows = bodies.x.iter().zip(&bodies.y).zip(&bodies.body);
         for ((x, y), body) in rows.take(bodies.len()) {
@@ -56,13 +56,13 @@ impl Masks {
         self.fill_buildings(map, buildings);
     }
 
-    /// Whether anybody but `seat` has units within a block of the point.
+    /// Whether any seat but `seat` has units within a block of the point.
     #[inline(always)]
     pub fn has_others(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         self.units[self.block(x, y)] & !bit(seat) != 0
     }
 
-    /// Whether anybody but `seat` has buildings within a block of the point.
+    /// Whether any seat but `seat` has buildings within a block of the point.
     #[inline(always)]
     pub fn has_other_buildings(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         !self.buildings.is_empty() && self.buildings[self.block(x, y)] & !bit(seat) != 0
@@ -126,7 +126,7 @@ impl Masks {
     }
 }
 
-/// Lets every block know of the eight around it.
+/// Spreads each block's seats to the eight blocks around it.
 fn widen(mask: &mut [u8], scratch: &mut [u8], wide: usize) {
     for (line, out) in mask.chunks_exact(wide).zip(scratch.chunks_exact_mut(wide)) {
         out.copy_from_slice(line);
@@ -152,5 +152,5 @@ fn bit(seat: u8) -> u8 {
 
 /// A block's edge in tiles, as a power of two.
 pub const BLOCK: u32 = 3;
-/// Tiles within which a mask says who is near, wherever in its block one stands.
+/// Tiles around any point of a block that its mask surely covers.
 pub const MASK_REACH: Num = Num::const_from_int(1 << BLOCK);

@@ -1,5 +1,5 @@
-//! Who is near whom. Made anew in every tick from the units and buildings; never state, and no result
-//! depends on the size of its cells.
+//! Neighbours of units. The crowd is made anew in every tick from units and buildings. It is never state, and
+//! no result depends on the size of its cells.
 
 mod bodies;
 mod kernel;
@@ -32,14 +32,14 @@ pub(super) struct Crowd {
     side: u32,
     /// The side that suits how crowded the last tick was.
     fitting: Option<u32>,
-    /// What every row is to its neighbours, and where.
+    /// A row's body and place, for its neighbours.
     rows: Vec<Row>,
     /// The widest unit's radius.
     widest: Coarse,
     masks: Masks,
     /// What each body found out, in the order of the bodies.
     found: Vec<Sensed>,
-    /// The same for each row, in which order it is read.
+    /// The same by row, the order of its readers.
     sensed: Vec<Sensed>,
     /// For each row, whether it has anything to do in this tick.
     acts: Vec<bool>,
@@ -52,12 +52,12 @@ struct Row {
     y: Coarse,
     /// See [`Body`].
     body: i32,
-    /// Of the grid; [`Grid::NOWHERE`] for who is not on the map.
+    /// The cell of the grid; [`Grid::NOWHERE`] for a unit off the map.
     cell: u32,
 }
 
 impl Crowd {
-    /// Of nobody, on a map of so many tiles an edge.
+    /// An empty crowd, on a map of so many tiles an edge.
     pub fn new(size: u16) -> Self {
         Self {
             bodies: Bodies::default(),
@@ -73,7 +73,7 @@ impl Crowd {
         }
     }
 
-    /// Sorts everybody.
+    /// Sorts all units.
     pub fn fill(w: &mut World, threads: usize) {
         let (crowd, map) = (&mut w.crowd, &w.map);
         crowd.sort(&w.units, map.size(), w.tick, threads);
@@ -86,7 +86,7 @@ impl Crowd {
         self.sensed[row]
     }
 
-    /// The same of all rows.
+    /// The findings of all rows.
     #[inline]
     pub fn all_sensed(&self) -> &[Sensed] {
         &self.sensed
@@ -103,7 +103,7 @@ impl Crowd {
     pub fn near(&self, at: Vec2, reach: Num) -> impl Iterator<Item = usize> + '_ {
         let (x, y) = (at.x.to_num::<Coarse>(), at.y.to_num::<Coarse>());
         let reach = reach.to_num::<Coarse>() + Coarse::DELTA;
-        // Cells reach farther, as far as their size has it, and that must show in no result.
+        // Cells reach farther by an amount that depends on their size, and no result may show it.
         let near = move |place: &usize| {
             let (dx, dy) = (self.bodies.x[*place] - x, self.bodies.y[*place] - y);
             dx.abs() <= reach && dy.abs() <= reach
@@ -171,28 +171,28 @@ fn point(x: Coarse, y: Coarse) -> Vec2 {
     Vec2::new(x.to_num(), y.to_num())
 }
 
-/// Makes rows out of units, without deciding anything that a table can tell.
+/// Makes rows out of units by table, without branches.
 struct RowMaker {
-    /// What any unit of a kind is.
+    /// The body bits of each kind.
     kinds: [i32; 16],
-    /// What an order makes of a unit.
+    /// The traits of each order.
     orders: [OrderTraits; 16],
 }
 
-/// What an order makes of a unit: masks of what it may be.
+/// An order's effect on a unit: masks of body bits.
 #[derive(Clone, Copy, Default)]
 struct OrderTraits {
-    /// [`GUARDS`], if all do.
+    /// [`GUARDS`], if all units with the order guard.
     guards: i32,
-    /// [`GUARDS`], if soldiers do.
+    /// [`GUARDS`], if soldiers with the order guard.
     guards_soldiers: i32,
-    /// [`TARGETS`], if its target is somebody to strike.
+    /// [`TARGETS`], if a unit with the order strikes its target.
     targets: i32,
-    /// [`FIRM`], if it stands its ground.
+    /// [`FIRM`], if a unit with the order stands its ground.
     holds: i32,
-    /// [`GHOST`]: workers on their rounds walk through each other, so that nobody jams a mine.
+    /// [`GHOST`]: workers on their rounds walk through each other, so that no mine is jammed.
     rounds: i32,
-    /// Whether it is on the map.
+    /// Whether a unit with the order is on the map.
     outside: bool,
 }
 
@@ -235,7 +235,7 @@ impl RowMaker {
             let is_on_map = traits.outside & (hp[row] > 0);
             let moves = way[row] != Way::None;
             let has_target = target[row] != 0;
-            // Those who stand idle make way; those who fight or hold hardly do.
+            // Idle units make way; units that fight or hold hardly do.
             let stands = if has_target { FIRM } else { traits.holds };
             let firm = if moves { 0 } else { stands };
             let firmness = if moves | (firm != 0) { 4 } else { 2 };
@@ -293,9 +293,9 @@ fn widest() -> Coarse {
     widest.unwrap_or_default().to_num()
 }
 
-/// Everybody looks around once in so many ticks.
+/// Every unit looks around once in so many ticks.
 pub(super) const LOOK_TICKS: u32 = 8;
-/// Ticks between two looks whether other cells would suit better.
+/// Ticks between two checks of the cells' size.
 const FITTING_TICKS: u32 = 16;
 /// The largest cell's edge: 8 tiles.
 const LARGEST_SIDE: u32 = 3;

@@ -1,4 +1,4 @@
-//! What every unit finds out about those around it, before anybody acts. It only reads the world, so
+//! What every unit finds out about its neighbours before any unit acts. The scan only reads the world, so
 //! threads may share the work.
 
 use super::{
@@ -42,7 +42,7 @@ pub enum News {
 pub enum Note {
     /// It has no target and saw none.
     Nothing,
-    /// It saw somebody to turn against.
+    /// It saw an enemy to turn against.
     Found(Target),
     /// Its target is dead, or out of bounds for its order.
     Lost,
@@ -59,7 +59,7 @@ impl Sensed {
         self.push
     }
 
-    /// Of what sort its news is.
+    /// The kind of its news.
     #[inline(always)]
     pub fn news(self) -> News {
         let found = self.note & !ROW;
@@ -86,7 +86,7 @@ impl Sensed {
     }
 }
 
-/// Lets everybody look.
+/// Lets every unit look.
 pub fn scan(w: &mut World, threads: usize) {
     let mut found = std::mem::take(&mut w.crowd.found);
     let bodies = w.crowd.bodies.len();
@@ -95,8 +95,8 @@ pub fn scan(w: &mut World, threads: usize) {
     in_parts(threads, bodies, found.as_mut_slice(), |from, part| {
         wide::scan(world, from, part);
     });
-    // Whoever reads it goes by rows: fetched here in one loop without decisions, which waits for the
-    // memory once and not for each unit.
+    // Readers go by rows. One loop without branches fetches the rows here, so that it waits for the memory
+    // once and not for each unit.
     let mut sensed = std::mem::take(&mut w.crowd.sensed);
     let mut acts = std::mem::take(&mut w.crowd.acts);
     let rows = w.crowd.rows.len();
@@ -120,7 +120,7 @@ pub fn scan(w: &mut World, threads: usize) {
     w.crowd.acts = acts;
 }
 
-/// What is known of consecutive rows.
+/// Columns of consecutive rows.
 struct ByRow<'a> {
     sensed: &'a mut [Sensed],
     acts: &'a mut [bool],
@@ -165,7 +165,7 @@ pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
     }
 }
 
-/// Sends those who stand on one point different ways.
+/// Sends units on one point different ways.
 fn part(crowd: &Crowd, place: usize, own: Own, push: &mut kernel::Push) {
     let bodies = &crowd.bodies;
     let row = bodies.row[place];
@@ -213,14 +213,14 @@ fn sense(w: &World, row: usize, own: Own) -> u32 {
     status
 }
 
-/// How it stands with the target of a unit that has one.
+/// The status of a unit's target.
 #[inline(always)]
 fn target_status(w: &World, row: usize, own: Own) -> u32 {
     let id = Id(w.units.target[row]);
     let Some(other) = w.units.row_of(id) else {
         return building_status(w, row, id);
     };
-    // All that matters of another in one place: units and their targets are all over the memory.
+    // One struct holds all that matters of another unit: units and their targets lie all over the memory.
     let there = w.crowd.rows[other];
     let seat = Body(own.body).seat();
     let tile = Tile::new(there.x.wrapping_to_num(), there.y.wrapping_to_num());
@@ -258,8 +258,8 @@ fn status_by_order(w: &World, row: usize, target: Target, in_reach: bool) -> u32
     }
 }
 
-/// Whether a unit's weapon reaches another. Only where the kernels' coarser coordinates leave a doubt the
-/// world's are asked.
+/// Whether a unit's weapon reaches another unit. The world's coordinates decide where the kernels' coarser
+/// ones leave a doubt.
 #[inline(always)]
 fn is_in_reach(w: &World, row: usize, own: Own, other: usize, there: Row) -> bool {
     let stats = w.able(row);
@@ -314,7 +314,7 @@ fn sight(w: &World, row: usize) -> Num {
     match w.units.order[row] {
         Order::Hold => stats.range + stats.radius + Num::lit("0.5"),
         Order::Idle => {
-            // Whatever it sees within this is within the leash of its post.
+            // Every enemy that it sees within this is within the leash of its post.
             let post = w.map.tile_of(w.units.post[row]).centre();
             let away = w.units.at(row).distance(post);
             stats.alert.min(LEASH.saturating_sub(away))
@@ -351,7 +351,7 @@ fn look_for_building(w: &World, row: usize, sight: Num) -> Option<Target> {
         .map(|(_, other)| Target::Building(other))
 }
 
-/// The nearest enemy that suits, one by one: for the few whose nearest enemy does not.
+/// The nearest enemy that suits, by a slow search: for the few units that may not attack their nearest enemy.
 fn search(w: &World, own: Own, sight: Coarse, suits: impl Fn(usize) -> bool) -> Option<usize> {
     let bodies = &w.crowd.bodies;
     let seat = Body(own.body).seat();
@@ -386,19 +386,19 @@ const fn square(length: Coarse) -> i32 {
     length.to_bits().wrapping_mul(length.to_bits())
 }
 
-/// A soldier this much farther away (a square) is still dealt with before others.
+/// A soldier this much farther away (a square) still comes before others.
 const LENIENCE: i32 = square(Coarse::const_from_int(RULES.lenience_tiles as i32));
 /// Squares of longer lengths do not fit the kernels' numbers.
 const MOST_SIGHT: Num = Num::lit("22");
-/// More than what distances between bodies and sums of three lengths may differ from the world's, in the last
-/// bits of the kernels' numbers.
+/// More than distances and sums of three lengths differ from the world's, in the last bits of the kernels'
+/// numbers.
 const DOUBT: Coarse = Coarse::from_bits(5);
 /// Scales the neighbours' pushes to the world's numbers: of two that touch at half their depth each goes half
 /// of the way.
 const PUSH_SHIFT: i32 = 7;
-/// How strongly two on one point push each other apart.
+/// How strongly two units on one point push each other apart.
 const PARTING: i32 = 1 << 16;
-/// In a note: the row of whom was found.
+/// In a note: the row that was found.
 const ROW: u32 = (1 << 30) - 1;
 const UNIT: u32 = 1 << 30;
 const BUILDING: u32 = 2 << 30;

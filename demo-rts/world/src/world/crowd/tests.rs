@@ -1,4 +1,4 @@
-//! What units find out, beside a search that looks at everybody.
+//! What units find out, compared with a search over all units.
 
 use super::*;
 use crate::world::{
@@ -46,7 +46,7 @@ fn sensed(w: &mut World, side: Option<u32>, threads: usize) -> Vec<Sensed> {
 }
 
 #[test]
-fn no_cell_size_number_of_threads_or_instruction_set_changes_a_result() {
+fn cell_sizes_threads_and_instruction_sets_change_no_result() {
     for (size, units) in [(48, 700), (200, 2_000), (64, 1)] {
         let mut w = crowded(9, size, units);
         let expected = sensed(&mut w, None, 1);
@@ -60,7 +60,7 @@ fn no_cell_size_number_of_threads_or_instruction_set_changes_a_result() {
 }
 
 #[test]
-fn everybody_finds_the_nearest_enemy() {
+fn every_unit_finds_the_nearest_enemy() {
     let mut found = 0;
     for seed in 0..4 {
         let mut w = crowded(seed, 96, 300);
@@ -101,7 +101,7 @@ fn nearest(w: &World, row: usize) -> Option<Target> {
 }
 
 #[test]
-fn neighbours_push_each_other_apart_and_nobody_else() {
+fn only_neighbours_push_each_other_apart() {
     let mut w = crowded(3, 64, 0);
     let centre = Tile::new(30, 30).centre();
     for beside in [Num::ZERO, Num::lit("0.25"), Num::lit("3")] {
@@ -121,7 +121,7 @@ fn neighbours_push_each_other_apart_and_nobody_else() {
 }
 
 #[test]
-fn buildings_are_found_by_whoever_sees_one_of_their_tiles() {
+fn a_unit_finds_a_building_by_any_of_its_tiles() {
     let mut w = crowded(3, 96, 0);
     w.spawn_building(Kind::TownHall, 1, Tile::new(46, 46), true);
     w.map.refresh_regions();

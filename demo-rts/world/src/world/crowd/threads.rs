@@ -38,8 +38,8 @@ impl<T: Send> Parts for &mut [T] {
     }
 }
 
-/// Runs `work` on parts of `whole`, which is `len` long; it is told where its part begins. There are more
-/// parts than threads, so that who finishes early takes from who is held up by other work of the machine.
+/// Runs `work` on parts of `whole`, which is `len` long, with the place where each part begins. There are
+/// more parts than threads, so that an early thread takes work from a delayed one.
 pub fn in_parts<P: Parts>(threads: usize, len: usize, whole: P, work: impl Fn(usize, P) + Sync) {
     share(0..len, part_of(threads, len), whole, &work);
 }
@@ -80,7 +80,7 @@ fn part_of(threads: usize, len: usize) -> usize {
     len.div_ceil(parts).max(1)
 }
 
-/// Runs a step on so many threads: parts that it makes go to them. They are kept for the next step.
+/// Runs a step on so many threads, which share its parts. The threads are kept for the next step.
 pub fn on_threads<R: Send>(threads: usize, step: impl FnOnce() -> R + Send) -> R {
     static POOLS: [OnceLock<Option<ThreadPool>>; MOST_THREADS + 1] =
         [const { OnceLock::new() }; MOST_THREADS + 1];
@@ -89,7 +89,7 @@ pub fn on_threads<R: Send>(threads: usize, step: impl FnOnce() -> R + Send) -> R
         builder.thread_name(|_| "step".to_owned()).build().ok()
     };
     match POOLS.get(threads).filter(|_| threads > 1) {
-        // Where no thread can be had this one does it all.
+        // Without a pool this thread does all the work.
         Some(pool) => match pool.get_or_init(make) {
             Some(pool) => pool.install(step),
             None => step(),

@@ -7,7 +7,7 @@ use sim::{Seat, Seed, Simulation, Start, State};
 const A: Seat = Seat(0);
 const B: Seat = Seat(1);
 
-/// Two seats on open ground with fog, each with a hall in its corner and nobody else.
+/// Two seats on open ground with fog, each with a hall in its corner and no units.
 fn meadow() -> World {
     let mut w = World::new(&Start {
         setup: Setup {
@@ -52,7 +52,7 @@ fn tiles(size: u16) -> impl Iterator<Item = Tile> {
     (0..size).flat_map(move |y| (0..size).map(move |x| Tile::new(x, y)))
 }
 
-/// The rule in its plainest form: in sight is what lies within a disc around somebody.
+/// The rule in its plainest form: a tile within a disc around a unit or building is in sight.
 fn in_disc(tile: Tile, middle: Tile, radius: u16) -> bool {
     let dx = u32::from(tile.x.abs_diff(middle.x));
     let dy = u32::from(tile.y.abs_diff(middle.y));
@@ -83,7 +83,7 @@ fn a_disc_is_a_disc_wherever_it_lies() {
 }
 
 #[test]
-fn a_seat_sees_around_its_people_and_keeps_what_it_explored() {
+fn a_seat_sees_around_its_units_and_keeps_what_it_explored() {
     let mut w = meadow();
     let scout = put(&mut w, Kind::Swordsman, 0, Tile::new(30, 30));
     assert!(!w.sees(A, Tile::new(30, 30)), "before the first refresh");
@@ -101,7 +101,7 @@ fn a_seat_sees_around_its_people_and_keeps_what_it_explored() {
 }
 
 #[test]
-fn one_sees_enemies_only_where_one_looks_and_not_what_they_are_told() {
+fn a_seat_sees_enemies_in_sight_and_never_their_orders() {
     let mut w = meadow();
     let watcher = put(&mut w, Kind::Worker, 0, Tile::new(30, 30));
     let near = put(&mut w, Kind::Worker, 1, Tile::new(35, 30));
@@ -147,7 +147,7 @@ fn a_building_is_remembered_until_it_is_seen_gone() {
     run(&mut w, 40);
     assert!(
         known(&w).is_some_and(|b| b.remembered),
-        "nobody saw it fall"
+        "its fall was out of sight"
     );
     let mut saved = Vec::new();
     w.save(&mut saved);
@@ -180,7 +180,7 @@ fn memories_of_several_seats_stay_in_order() {
 }
 
 #[test]
-fn one_targets_only_what_one_sees() {
+fn a_seat_targets_only_what_it_sees() {
     let mut w = meadow();
     let archer = put(&mut w, Kind::Archer, 0, Tile::new(10, 30));
     let victim = put(&mut w, Kind::Worker, 1, Tile::new(40, 30));
@@ -201,7 +201,7 @@ fn one_targets_only_what_one_sees() {
 }
 
 #[test]
-fn one_builds_and_gathers_only_where_one_has_been() {
+fn a_seat_builds_and_gathers_only_on_explored_ground() {
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, Tile::new(10, 10));
     run(&mut w, 8);
@@ -221,7 +221,7 @@ fn one_builds_and_gathers_only_where_one_has_been() {
 }
 
 #[test]
-fn soldiers_leave_alone_whom_nobody_sees() {
+fn soldiers_leave_unseen_enemies_alone() {
     let mut w = meadow();
     let guard = put(&mut w, Kind::Archer, 0, Tile::new(30, 30));
     run(&mut w, 8);
@@ -237,7 +237,7 @@ fn soldiers_leave_alone_whom_nobody_sees() {
 }
 
 #[test]
-fn without_fog_everybody_sees_everything() {
+fn without_fog_every_seat_sees_everything() {
     let setup = Setup {
         fog: false,
         size: Some(64),
@@ -331,7 +331,7 @@ fn snapshots_with_impossible_fog_are_refused() {
 }
 
 #[test]
-fn a_foundation_that_nobody_works_on_sees_nothing() {
+fn a_foundation_without_work_sees_nothing() {
     let mut w = meadow();
     let far = Tile::new(40, 40);
     w.spawn_building(Kind::TownHall, 0, far, false);

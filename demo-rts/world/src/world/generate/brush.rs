@@ -26,7 +26,7 @@ impl Brush {
         }
     }
 
-    /// Clears the starts and lays out their mines and woods. The middle of the first town hall.
+    /// Clears the starts and lays out their mines and woods. Returns the middle of the first town hall.
     pub fn place_start(&mut self) -> Tile {
         let size = self.symmetry.size;
         let margin = 12 + size / 32;

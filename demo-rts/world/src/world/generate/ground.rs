@@ -1,4 +1,4 @@
-//! The land before anybody settles on it: woods, rock and water by symmetric noise.
+//! The land before the starts are placed on it: woods, rock and water by symmetric noise.
 
 use super::{MapKind, mix, symmetry::Symmetry};
 use crate::world::{map::Terrain, tile::Tile};

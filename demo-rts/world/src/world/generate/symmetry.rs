@@ -41,7 +41,7 @@ impl Symmetry {
         (0..self.copies).map(move |copy| self.image(tile, copy))
     }
 
-    /// Grows as one goes around the middle of the map.
+    /// The angle of a tile around the middle of the map.
     pub fn bearing(self, tile: Tile) -> Angle {
         let far = Tile::new(self.size - 1, self.size - 1).corner();
         (tile.corner() - far * Num::lit("0.5")).angle()

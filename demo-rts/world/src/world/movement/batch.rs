@@ -1,8 +1,8 @@
 //! Moving, a batch of units at a time.
 //!
-//! Fields and ground lie all over the memory: what few of a batch need of them is asked for one right
-//! after the other, with nothing to decide in between, so that it comes together. What most do alike is
-//! done in loops over flat columns, eight at a time where the machine can.
+//! Fields and ground lie all over the memory. The few lookups of a batch follow each other without branches
+//! between them, so that their waits overlap. Work that most units share is done in loops over flat columns,
+//! eight at a time where the machine can.
 
 use super::{MOST_PUSH, Walker, slide};
 use crate::world::{
@@ -14,7 +14,7 @@ use crate::world::{
 };
 use sim::{Num, Vec2};
 
-/// Moves everybody by one tick.
+/// Moves all units by one tick.
 pub(in crate::world) fn move_units(w: &mut World, threads: usize) {
     let units = &mut w.units;
     let mut x = std::mem::take(&mut units.x);
@@ -56,8 +56,8 @@ pub(in crate::world) struct Moving<'a> {
     headings: &'a mut [Heading],
 }
 
-/// Which ways a field led from the tiles around the unit of a row. It leads everybody the same ways, so
-/// whoever has the row by now may go by it.
+/// The ways that a field led from the tiles around the unit of a row. A field leads all units alike, so a
+/// later unit of the row may go by it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::world) struct Heading {
     /// Of the field; see [`Nav::stamp`](crate::world::nav::Nav::stamp). 0: nothing is known.
@@ -80,9 +80,9 @@ pub(super) enum Ahead {
 
 /// What all units look up.
 pub(in crate::world) struct Known {
-    /// For each row of the goals the stamp of its field; 0 if nobody went there yet.
+    /// For each row of the goals the stamp of its field; 0 if no unit went there yet.
     stamps: Vec<u32>,
-    /// Of each kind.
+    /// The speed of each kind.
     speeds: [Num; 16],
 }
 
@@ -228,7 +228,7 @@ impl Vectors {
     }
 }
 
-/// Those of some consecutive units that may move in this tick, one after the other.
+/// Units of a part that may move in this tick.
 struct Batch {
     /// Where they are in the part.
     at: [u32; BATCH],
@@ -237,7 +237,7 @@ struct Batch {
     push: Vectors,
     speed: Column,
     ahead: [Ahead; BATCH],
-    /// The direction of those who follow a field, else 0.
+    /// The direction of a unit that follows a field, else 0.
     ahead_x: [i32; BATCH],
     ahead_y: [i32; BATCH],
     wish: Vectors,
@@ -246,8 +246,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes the next who are on their way or pushed, from place `at` of the part on. Returns where to go
-    /// on.
+    /// Takes the next units that are on their way or pushed, from place `at` of the part on. Returns the
+    /// place to go on from.
     #[inline(always)]
     fn choose(&mut self, w: &World, from: usize, mut at: usize, part: &Moving<'_>) -> usize {
         self.len = 0;
@@ -255,7 +255,7 @@ impl Batch {
         let ways = &part.way[..own.len];
         while at < own.len && self.len < BATCH {
             let still = ways[at] == Way::None && own.sensed[at].push() == Vec2::ZERO;
-            // What is not counted is overwritten by the next.
+            // The next unit overwrites one that does not count.
             self.at[self.len] = at as u32;
             self.len += usize::from(!still & (own.hp[at] > 0) & (own.order[at] != Order::Inside));
             at += 1;
@@ -263,7 +263,7 @@ impl Batch {
         at
     }
 
-    /// Finds out which way and how fast they go. Who does not follow a field is among the few after this.
+    /// Finds each unit's direction and speed. `few` then holds the units with no known direction.
     #[inline(always)]
     fn look(&mut self, w: &World, known: &Known, from: usize, part: &mut Moving<'_>) {
         let own = Own::new(w, from, part.x.len());
@@ -272,12 +272,12 @@ impl Batch {
         self.few.clear();
         for place in 0..self.len.min(BATCH) {
             let at = self.at[place] as usize;
-            // Said once for all columns, so that it is not asked for each.
+            // One check for all columns spares a check for each.
             assert!(at < own.len);
             let here = Vec2::new(x[at], y[at]);
             self.here.set(place, here);
             self.push.set(place, own.sensed[at].push());
-            // Who stands has no speed, and so wishes nothing.
+            // A standing unit has no speed, and so wishes nothing.
             let speed = if ways[at] == Way::None {
                 Num::ZERO
             } else {
@@ -369,7 +369,7 @@ impl Batch {
         }
     }
 
-    /// Lets those steer who do not simply follow a field.
+    /// Steers the units that do not simply follow a field.
     #[inline(always)]
     fn steer_others(&mut self, w: &World, from: usize, part: &mut Moving<'_>) {
         for place in self.few.iter() {
@@ -396,8 +396,7 @@ impl Batch {
         }
     }
 
-    /// What becomes of the wishes among the others: a push, and around whoever stands in the way, on the
-    /// side that is nearer to the wish.
+    /// Adds pushes to the wishes. A unit also goes around a unit in its way, on the side nearer to its wish.
     #[inline(always)]
     fn add_pushes(&mut self) {
         for place in 0..BATCH {
@@ -426,7 +425,7 @@ impl Batch {
 
     #[inline(always)]
     fn stop_at_walls(&mut self, w: &World) {
-        // Most steps stay within a tile, and whoever is in it may move in it.
+        // Most steps stay within a tile, and a unit may always move within its tile.
         self.few.clear();
         for place in 0..self.len.min(BATCH) {
             let (here, step) = (self.here.at(place), self.step.at(place));
@@ -439,7 +438,7 @@ impl Batch {
         }
     }
 
-    /// Makes the steps. Who does not get on takes note of it.
+    /// Makes the steps, and counts the ticks of units that do not advance.
     #[inline(always)]
     fn settle(&mut self, w: &World, from: usize, part: &mut Moving<'_>) {
         let mut hindered = [0_u8; BATCH];
@@ -503,10 +502,10 @@ struct List {
 }
 
 impl List {
-    /// Adds a place, if it is so. At most [`BATCH`] may be added.
+    /// Adds a place if `so`. At most [`BATCH`] may be added.
     #[inline(always)]
     fn add(&mut self, place: usize, so: bool) {
-        // What is not counted is overwritten by the next.
+        // The next place overwrites one that does not count.
         self.places[self.len % BATCH] = place as u8;
         self.len += usize::from(so);
     }

@@ -1,7 +1,7 @@
-//! The ways to one goal: which way to go in each sector that somebody asked about.
+//! The ways to one goal: which way to go in each queried sector.
 //!
-//! Everything here is a pure function of the bits and the goal: it does not matter in which order, or how
-//! much, was asked.
+//! Everything here is a pure function of the bits and the goal: the order and the number of queries do not
+//! matter.
 
 use super::{
     Direction, Goal, Ways,
@@ -45,7 +45,7 @@ impl Flow {
         !self.fields.is_empty()
     }
 
-    /// Forgets all that the ground had told.
+    /// Forgets all answers of the ground.
     pub fn reset(&mut self) {
         *self = Self::new(self.goal);
     }
@@ -103,8 +103,8 @@ impl Flow {
         self.regions.binary_search(&region).is_ok()
     }
 
-    /// Makes the field of one sector, if there is none, with at most `budget` steps of the search, which it
-    /// uses up. Marks it as used `now`. Whether there is one.
+    /// Makes the field of one sector, if it has none, with at most `budget` steps of the search, which it
+    /// uses up. Marks the field as used `now`. Returns whether there is one.
     pub fn prepare(
         &mut self,
         land: &mut Land,
@@ -198,7 +198,7 @@ impl Flow {
         Some(scratch.cost[usize::from(tile)]).filter(|cost| *cost != FAR)
     }
 
-    /// Drops the fields for which `stays` says no; whether there were any.
+    /// Drops the fields for which `stays` says no. Returns whether there were any.
     fn retain(&mut self, stays: impl Fn(&Field) -> bool) -> bool {
         if self.local.iter().all(&stays) {
             return false;
@@ -213,7 +213,7 @@ impl Flow {
         true
     }
 
-    /// Drops fields that nobody asked for since `then`; whether there were any.
+    /// Drops fields unused since `then`. Returns whether there were any.
     pub fn forget(&mut self, then: u32) -> bool {
         self.retain(|field| field.used >= then)
     }
@@ -254,7 +254,7 @@ impl Flow {
         }
     }
 
-    /// Makes final what the field of `sector` depends on, while `budget` lasts. Whether it is.
+    /// Makes final what the field of `sector` depends on, while `budget` lasts. Returns whether it got there.
     fn settle(
         &mut self,
         land: &mut Land,
@@ -325,8 +325,8 @@ impl Flow {
         crossings
     }
 
-    /// Costs to go from the tiles of a sector by the middles of its exits. Exits dearer than `bound`,
-    /// which may not be final yet, are of no use to whoever asks.
+    /// Costs to go from the tiles of a sector by the middles of its exits. Exits dearer than `bound`, which
+    /// may not be final yet, are of no use to the caller.
     fn spread_coarsely(&self, land: &Land, sector: u32, bound: u32, scratch: &mut Scratch) {
         let at = sector as usize;
         scratch.seeds.clear();

@@ -34,8 +34,8 @@ impl Land {
         land
     }
 
-    /// Numbers portals and parts, and joins the parts to regions. What the sectors' first portals were
-    /// called before.
+    /// Numbers portals and parts, and joins the parts to regions. Returns the former numbers of the sectors'
+    /// first portals.
     pub fn number(&mut self) -> Vec<u32> {
         let (mut portals, mut parts) = (0, 0);
         let before = std::mem::take(&mut self.first_portal);

@@ -1,23 +1,22 @@
-//! Navigation: ways around obstacles, shared by all who go to the same place.
+//! Navigation: ways around obstacles, shared by all units that go to the same place.
 //!
 //! The map is cut into sectors of 16 × 16 tiles. Where two neighbouring sectors are open on both sides of
-//! their border lie portals. To a goal the cost to go is found from portal to portal, as far as somebody
-//! asks; within a sector that somebody walks through, a field says for each tile which way to go. Steps
-//! to the side cost 5, over a corner 7; corners are not cut.
+//! their border lie portals. The cost to a goal is found from portal to portal, as far as queries need. In a
+//! sector that a unit walks through, a field says for each tile which way to go. Steps to the side cost 5,
+//! over a corner 7; corners are not cut.
 //!
 //! **Nothing here is state.** Every answer follows from the blocked tiles, as they were at the last
 //! [`refresh`](Nav::refresh), and from the goal: never from what was asked before, nor in which order.
 //! Only [`is_blocked`](Nav::is_blocked) and [`is_clear`](Nav::is_clear) know at once what was blocked
 //! or opened since. A world that refreshes at the end of its tick therefore goes on as its snapshot does.
 //!
-//! A search over the largest map takes some 800,000 steps, or 0.2 seconds. Who cannot wait for so long
-//! asks with a budget ([`prepare_within`](Nav::prepare_within)): then it follows from the blocked tiles,
-//! the goal and [the steps taken](Nav::steps) which sectors are ready, so these belong to the state, and
-//! who loads it [resumes](Nav::resume) there. A change of the ground begins only those searches anew that
-//! passed where the ways from sector to sector changed.
-//!
-//! Memory: about 100 bytes for each open sector, up to 700 for a cluttered one; for each goal 4 bytes for
-//! each portal and sector, and 136 for each sector that somebody walked through to it of late.
+//! A search over the largest map takes some 800,000 steps, or 0.2 seconds. A caller that cannot wait for so
+//! long asks with a budget ([`prepare_within`](Nav::prepare_within)). Then the blocked tiles, the goal and
+//! [the steps taken](Nav::steps) determine the ready sectors. So the steps belong to the state, and a loaded
+//! world [resumes](Nav::resume) there. A change of the ground restarts only searches that passed where ways
+//! from sector to sector changed.
+//! Memory: about 100 bytes for each open sector, up to 700 for a cluttered one. Each goal takes 4 bytes for
+//! each portal and sector, and 136 for each sector that units lately walked through to it.
 
 mod direction;
 mod field;
@@ -65,7 +64,7 @@ pub struct Nav {
 #[derive(Clone, Debug)]
 struct Open {
     flow: Flow,
-    /// A number that no other ever had; another one when the flow's answers may be other ones.
+    /// A number that is never used twice. It changes whenever the flow's answers may change.
     stamp: u32,
 }
 
@@ -74,8 +73,7 @@ pub type FieldId = sim::Id;
 
 impl Nav {
     /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles blocked of which `blocked`
-    /// says so.
-    ///
+    /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles that `blocked` names blocked.
     /// # Panics
     /// If the size is out of range.
     pub fn new(size: u16, blocked: impl Fn(Tile) -> bool) -> Self {
@@ -132,7 +130,7 @@ impl Nav {
             .nearest(to, region, |tile| self.now.is_blocked(tile))
     }
 
-    /// Takes note of all that was blocked and opened since the last time; whether anything was.
+    /// Applies all that was blocked and opened since the last time. Returns whether anything was.
     pub fn refresh(&mut self) -> bool {
         self.age = self.age.wrapping_add(1);
         if self.age.is_multiple_of(KEPT) {
@@ -158,8 +156,8 @@ impl Nav {
         true
     }
 
-    /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed. Which of
-    /// its tiles were open before.
+    /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed. Returns which
+    /// of its tiles were open before.
     fn take_over(&mut self, sector: u32, changed: &mut [bool]) -> Rows {
         let before = self.land.ground.open_rows(sector);
         let after = self.now.open_rows(sector);
@@ -254,7 +252,7 @@ impl Nav {
         self.prepare_within(id, at, &mut { u32::MAX });
     }
 
-    /// The same with a search of at most `budget` steps, which are taken from it. Whether the sector is
+    /// The same with a search of at most `budget` steps, which it uses up. Returns whether the sector is
     /// ready: off the map it never is.
     ///
     /// A step looks at one portal and takes about half a microsecond; the first into a sector, if no
@@ -375,5 +373,5 @@ fn fresh(last: &mut u32) -> u32 {
     *last
 }
 
-/// Refreshes after which a field that nobody asked for is dropped, at the latest twice as many.
+/// Refreshes after which an unused field is dropped, at the latest twice as many.
 const KEPT: u32 = 64;

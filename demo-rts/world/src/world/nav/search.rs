@@ -1,8 +1,8 @@
-//! What it costs to go to one goal from each portal: found from the goal outwards, as far as somebody
-//! asks or as a budget reaches.
+//! What it costs to go to one goal from each portal: found from the goal outwards, as far as a query needs or
+//! a budget reaches.
 //!
-//! The portals come in an order that follows from the bits and the goal. So after any number of steps it
-//! is the same ones that are known, whoever asked for them, and when.
+//! The portals come in an order that follows from the bits and the goal. So after any number of steps the
+//! same portals are known, whatever the queries were.
 
 use super::{
     land::Land,
@@ -86,8 +86,8 @@ impl Search {
         (left.checked_add(STRAIGHT)? == here).then_some(left)
     }
 
-    /// Goes on until every portal that could be cheaper than `bound` is final, while `budget` lasts.
-    /// Whether it got there.
+    /// Goes on until every portal that could be cheaper than `bound` is final, while `budget` lasts. Returns
+    /// whether it got there.
     pub fn reach(
         &mut self,
         land: &mut Land,
@@ -106,8 +106,8 @@ impl Search {
         true
     }
 
-    /// Goes on until a portal's cost is final or it is clear that no way leads there, while `budget`
-    /// lasts. Whether it got there.
+    /// Goes on until a portal's cost is final or clearly no way leads there, while `budget` lasts. Returns
+    /// whether it got there.
     pub fn find(
         &mut self,
         land: &mut Land,

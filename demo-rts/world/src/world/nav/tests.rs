@@ -77,7 +77,7 @@ impl Drawing {
             .collect()
     }
 
-    /// The steps that are allowed from a tile, told without anything of the code under test.
+    /// The steps that are allowed from a tile, without anything of the code under test.
     fn steps(&self, tile: Tile) -> Vec<(Tile, u32)> {
         let (x, y) = (i32::from(tile.x), i32::from(tile.y));
         let mut steps = Vec::new();
@@ -137,7 +137,7 @@ impl Drawing {
         }
     }
 
-    /// Walks along the directions. The cost, or `None` if there is no way.
+    /// Walks along the directions. Returns the cost, or `None` if there is no way.
     fn walk(&self, nav: &mut Nav, goal: Goal, from: Tile) -> Option<u32> {
         let mut tile = from;
         let mut cost = 0;
@@ -209,7 +209,7 @@ fn check_against_oracle(drawing: &Drawing, goal: Goal) -> (u64, u64, u64) {
 }
 
 #[test]
-fn every_way_leads_to_the_goal_and_is_hardly_longer_than_the_shortest() {
+fn every_way_leads_to_the_goal_and_is_nearly_the_shortest() {
     let (mut worst, mut found, mut best) = (0, 0, 0);
     for seed in 0..16 {
         let mut dice = Dice(seed);
@@ -231,7 +231,7 @@ fn every_way_leads_to_the_goal_and_is_hardly_longer_than_the_shortest() {
 }
 
 #[test]
-fn what_changed_bit_by_bit_answers_like_what_is_new() {
+fn a_map_changed_bit_by_bit_answers_like_a_new_one() {
     for seed in 0..8 {
         let mut dice = Dice(mix(seed));
         let size = 33 + dice.below(50) as u16;
@@ -287,7 +287,7 @@ fn assert_same_answers(nav: &mut Nav, drawing: &Drawing, goals: &[Goal], dice: &
 }
 
 #[test]
-fn what_else_was_asked_does_not_matter() {
+fn other_queries_change_no_answer() {
     for seed in 0..16 {
         let mut dice = Dice(mix(seed ^ 77));
         let size = 60 + dice.below(40) as u16;
@@ -397,7 +397,7 @@ fn a_long_march_goes_through_the_only_gap() {
 }
 
 #[test]
-fn an_enclosed_goal_is_reached_from_inside_only_until_its_wall_falls() {
+fn a_walled_goal_is_reached_only_from_inside_until_a_wall_falls() {
     let mut drawing = Drawing::open(64);
     for tile in Goal::square(Tile::new(20, 20), 9).tiles(0) {
         let inside = (21..28).contains(&tile.x) && (21..28).contains(&tile.y);
@@ -434,7 +434,7 @@ fn a_building_is_reached_at_its_side() {
 }
 
 #[test]
-fn who_stands_where_it_is_blocked_is_led_out() {
+fn a_unit_on_a_blocked_tile_is_led_out() {
     let mut drawing = Drawing::open(64);
     for tile in Goal::square(Tile::new(34, 34), 7).tiles(0) {
         drawing.set(tile, true);

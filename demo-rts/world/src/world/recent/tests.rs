@@ -114,7 +114,7 @@ fn the_dead_leave_a_remembered_selection() {
     let left = || units[..10].iter().copied().filter(|id| *id != units[5]);
     kill(&mut w, units[5]);
     assert_eq!(w.select(A, left()), reference);
-    // The number goes to a newcomer, who is not in the group.
+    // The number goes to a new unit, which is not in the group.
     for _ in 0..=NUMBER_REST {
         w.step(&[], &mut Vec::new());
     }
@@ -133,7 +133,7 @@ fn the_dead_leave_a_remembered_selection() {
 }
 
 #[test]
-fn a_reference_outlives_the_commands_on_their_way_and_then_is_refused() {
+fn a_reference_outlives_commands_on_their_way_then_is_refused() {
     let mut w = world();
     let units = army(&w, A);
     let three = |n: usize| units[n..n + 3].iter().copied();
@@ -178,7 +178,7 @@ fn a_snapshot_with_wrong_numbers_does_not_load() {
         |w| w.units.number[1] = 9,
         |w| w.roll.graves.until[0] += NUMBER_REST,
         |w| w.roll.graves.seat[0] = 2,
-        // A number that nobody has any more.
+        // A number that no unit has any more.
         |w| w.units.number[2] = 77,
     ];
     reloaded(&good);

@@ -1,4 +1,4 @@
-//! Whether what a snapshot says can be: who plays on it must not panic, nor wait for ever.
+//! Whether a snapshot can be true: a world that plays on from it must not panic, nor wait for ever.
 
 use crate::world::{
     Id, World,
@@ -123,7 +123,7 @@ pub(super) fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
     Ok(())
 }
 
-/// Nobody researches what is known, or one thing twice.
+/// No seat researches a known level, or one upgrade twice.
 pub(super) fn check_research(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let mut levels = w.seats.upgrades.clone();
     for row in 0..w.buildings.len() {
@@ -140,7 +140,7 @@ pub(super) fn check_research(w: &World, from: &Reader<'_>) -> Result<(), LoadErr
     Ok(())
 }
 
-/// Whoever is inside is inside a building of its own seat, in its middle; and every guest is counted.
+/// A unit inside stands in the middle of a building of its own seat, and every guest is counted.
 pub(super) fn check_garrisons(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let units = &w.units;
     let mut inside = vec![0_u32; w.buildings.len()];

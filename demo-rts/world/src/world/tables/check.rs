@@ -159,7 +159,7 @@ impl Tables {
                     Ability::Damage | Ability::Siege | Ability::Range => arms,
                     Ability::GatherTicks | Ability::FarmTicks => kind.gather_ticks > 0,
                     Ability::Armour => true,
-                    // Whoever is hurt would have to be healed, or hurt, by learning.
+                    // Learning would have to heal or hurt the units that live.
                     Ability::HitPoints => kind.size > 0,
                 };
                 require(means, "changes", Fault::Needless)?;
@@ -218,7 +218,7 @@ impl Tables {
         let sight = fog::MOST_SIGHT.into();
         at_most("lenience_tiles", common.lenience_tiles.into(), sight)?;
         at_most("leash_tiles", common.leash_tiles.into(), 2 * sight)?;
-        // Idle soldiers would turn against whom they must not pursue.
+        // Idle soldiers would turn against enemies that they must not pursue.
         let held = |line: &&Stats| line.size > 0 || line.alert <= common.leash_tiles;
         let all_held = self
             .kinds
@@ -268,7 +268,7 @@ impl Tables {
         require(!line.needs.contains(&kind), "needs", Fault::Cycle)
     }
 
-    /// A kind that nobody can ever have who begins with a town hall and its workers.
+    /// A kind that stays out of reach of a seat that begins with a town hall and its workers.
     fn first_out_of_reach(&self) -> Option<(Kind, &'static str, Fault)> {
         let mut had = [false; KINDS];
         had[Kind::TownHall as usize] = true;
@@ -322,7 +322,7 @@ fn check_line(line: &Stats) -> Result<(), Wrong> {
     }
     require(line.sight > 0, "sight", Fault::Zero)?;
     at_most("sight", line.sight.into(), fog::MOST_SIGHT.into())?;
-    // It would turn against whom it cannot see.
+    // It would turn against enemies that it cannot see.
     let seen = line.alert < line.sight;
     require(seen, "alert", Fault::TooLarge)?;
     check_weapon(line)?;
@@ -349,7 +349,7 @@ fn check_weapon(line: &Stats) -> Result<(), Wrong> {
         require(line.cooldown == 0, "cooldown", Fault::Needless)?;
         require(line.arrow_speed == 0, "arrow_speed", Fault::Needless)?;
         require(line.splash == 0, "splash", Fault::Needless)?;
-        // Whom it notices it could not hit.
+        // It could not hit the enemies that it notices.
         require(line.alert == 0, "alert", Fault::Needless)?;
         return require(line.arrows == 0, "arrows", Fault::Needless);
     }
@@ -360,7 +360,7 @@ fn check_weapon(line: &Stats) -> Result<(), Wrong> {
     // A blow by hand has no place to land.
     let thrown = line.splash == 0 || line.arrow_speed > 0;
     require(thrown, "splash", Fault::Needless)?;
-    // It would not notice whom it can hit.
+    // It would not notice enemies that it can hit.
     require(line.alert >= line.range, "range", Fault::TooLarge)
 }
 
@@ -370,7 +370,7 @@ fn check_unit(line: &Stats) -> Result<(), Wrong> {
     require(line.radius > 0, "radius", Fault::Zero)?;
     require(line.radius < WIDEST, "radius", Fault::TooLarge)?;
     require(line.population > 0, "population", Fault::Zero)?;
-    // Nobody could ever have one in a usual match.
+    // No seat could ever have one in a usual match.
     at_most(
         "population",
         line.population.into(),
@@ -403,7 +403,7 @@ fn check_building(line: &Stats) -> Result<(), Wrong> {
     // Without arrows of its own it shoots for those inside.
     let shoots = line.arrows > 0 || line.shelters > 0;
     require(line.damage == 0 || shoots, "arrows", Fault::Zero)?;
-    // Buildings have no arms: what they do is done by arrows.
+    // Buildings attack by arrows alone.
     let arrows = line.damage == 0 || line.arrow_speed > 0;
     require(arrows, "arrow_speed", Fault::Zero)
 }
@@ -434,7 +434,7 @@ const FASTEST: Num = Num::lit("0.25");
 const WIDEST: Num = Num::lit("0.5");
 /// Distances of the weapons' kernels fit 32 bits up to here.
 const FARTHEST: Num = Num::lit("20");
-/// Nobody could ever pay more: a start gives so much.
+/// No seat could ever pay more: a start gives at most this much.
 const DEAREST: u32 = 100_000;
 /// Shares of hit points are computed in 32 bits.
 const STRONGEST: u32 = 30_000;

@@ -27,7 +27,7 @@ pub struct Common {
     pub lenience_tiles: u16,
     /// How far a worker looks for the next place to gather or build.
     pub search_tiles: u16,
-    /// From one look of a building that shoots and sees nobody to the next.
+    /// Ticks between two looks of a shooting building that sees no enemy.
     pub tower_look_ticks: u32,
     /// Ways that may fail before a unit gives up.
     pub failures: u8,

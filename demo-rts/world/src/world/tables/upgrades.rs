@@ -83,9 +83,9 @@ impl UpgradeStats {
 /// One number that an upgrade changes, for some kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Whose.
+    /// The kinds that it changes.
     pub of: &'static [Kind],
-    /// Which.
+    /// The column that it changes.
     pub what: Ability,
     /// By how much with every level, in the unit of the column; of hit points, in hundredths; of the range, in the last
     /// bits of its number.

@@ -1,5 +1,4 @@
-//! Many at once: the same on every number of threads, through gaps, and to places that are full or out of
-//! reach.
+//! Many units at once: the same on every number of threads, through gaps, and to full or unreachable places.
 
 use super::*;
 use crate::world::setup::Density;
@@ -105,7 +104,7 @@ fn crowds_that_meet_head_on_in_a_gap_of_two_tiles_pass() {
 }
 
 #[test]
-fn who_comes_to_a_crowded_place_arrives() {
+fn a_unit_sent_to_a_crowded_place_arrives() {
     let mut w = meadow();
     let to = Tile::new(40, 40);
     let first = group(&mut w, Kind::Archer, 0, 60, 10, 10);
@@ -122,7 +121,7 @@ fn who_comes_to_a_crowded_place_arrives() {
 }
 
 #[test]
-fn who_cannot_get_there_goes_as_near_as_it_can_and_rests() {
+fn a_unit_without_a_way_goes_as_near_as_it_can_and_rests() {
     let mut w = meadow();
     let island = w.map.ring(Tile::new(44, 28), 8).collect::<Vec<_>>();
     wall(&mut w, island);

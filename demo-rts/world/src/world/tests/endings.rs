@@ -28,7 +28,7 @@ fn surrender_and_resignation_end_the_match() {
 }
 
 #[test]
-fn both_at_once_is_a_draw() {
+fn two_defeats_at_once_are_a_draw() {
     let mut w = world(2, 9);
     let entries = [A, B].map(|seat| Entry::Command {
         seat,

@@ -105,7 +105,7 @@ fn training_costs_takes_room_and_can_be_cancelled() {
 }
 
 #[test]
-fn nobody_is_trained_beyond_the_room() {
+fn no_unit_is_trained_beyond_the_room() {
     let mut w = meadow();
     for x in 0..10 {
         put(&mut w, Kind::Archer, 0, 10 + x, 20);
@@ -122,7 +122,7 @@ fn nobody_is_trained_beyond_the_room() {
 }
 
 #[test]
-fn the_trained_go_where_they_are_sent() {
+fn trained_units_go_where_they_are_sent() {
     let mut w = meadow();
     let building = hall(&w, A).id;
     let mine = Tile::new(12, 3);
@@ -145,7 +145,7 @@ fn the_trained_go_where_they_are_sent() {
 }
 
 #[test]
-fn the_trained_do_not_come_out_into_a_pocket() {
+fn trained_units_do_not_come_out_into_a_pocket() {
     let mut w = meadow();
     let building = hall(&w, A).id;
     // The door nearest to the rally point leads nowhere.
@@ -187,7 +187,7 @@ fn a_house_is_paid_founded_built_and_solid() {
 }
 
 #[test]
-fn two_workers_build_in_half_the_time_and_a_foundation_can_be_given_up() {
+fn two_workers_halve_the_time_and_a_foundation_can_be_given_up() {
     let mut times = Vec::new();
     for builders in [1, 2] {
         let mut w = meadow();

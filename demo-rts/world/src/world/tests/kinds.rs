@@ -1,4 +1,4 @@
-//! What the kinds are for: who beats whom, towers, farms, walls, mending, prerequisites.
+//! The strengths of the kinds: battles, towers, farms, walls, mending, prerequisites.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn every_soldier_is_beaten_by_another_at_the_same_price() {
 }
 
 #[test]
-fn a_tower_shoots_who_comes_near_and_nobody_else() {
+fn a_tower_shoots_only_enemies_that_come_near() {
     let mut w = meadow();
     w.spawn_building(Kind::Tower, 0, Tile::new(20, 20), true);
     w.spawn_building(Kind::Tower, 0, Tile::new(30, 30), false);
@@ -190,7 +190,7 @@ fn a_stable_needs_finished_barracks_of_ones_own() {
 }
 
 #[test]
-fn a_wall_without_a_gap_keeps_everybody_out_until_it_falls() {
+fn a_wall_without_a_gap_keeps_units_out_until_it_falls() {
     let mut w = meadow();
     let inside = Tile::new(30, 30);
     let ring = w.map.ring(Tile::new(29, 29), 3).collect::<Vec<_>>();

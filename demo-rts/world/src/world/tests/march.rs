@@ -19,9 +19,9 @@ fn go(w: &mut World, units: &[Id], x: u16, y: u16) {
     assert_eq!(issue(w, A, Command::Move { units, to }), Ok(()));
 }
 
-/// From the first to the last of them.
+/// The distance from the first to the last of these units.
 fn drawn_out(w: &World, units: &[Id]) -> Num {
-    let x = |id: &Id| w.unit(*id).expect("nobody dies").at.x;
+    let x = |id: &Id| w.unit(*id).expect("no unit dies").at.x;
     let first = units.iter().map(x).max().unwrap();
     let last = units.iter().map(x).min().unwrap();
     first - last
@@ -71,7 +71,7 @@ fn a_group_gets_through_a_gap_and_gathers_behind_it() {
 }
 
 #[test]
-fn who_is_sent_elsewhere_leaves_the_band() {
+fn a_unit_sent_elsewhere_leaves_the_band() {
     let mut w = meadow();
     let units = company(&mut w);
     go(&mut w, &units, 50, 20);
@@ -86,7 +86,7 @@ fn who_is_sent_elsewhere_leaves_the_band() {
 }
 
 #[test]
-fn band_numbers_come_round_and_are_never_nobody() {
+fn band_numbers_come_round_and_skip_zero() {
     let mut w = meadow();
     let units = company(&mut w);
     w.last_band = bands::BANDS - 2;
@@ -138,7 +138,7 @@ fn a_crowd_sent_beyond_a_wall_spreads_before_it_and_is_done() {
 }
 
 #[test]
-fn a_crowd_whose_members_are_each_sent_to_one_tile_is_done_there() {
+fn a_crowd_sent_unit_by_unit_to_one_tile_is_done_there() {
     let mut w = meadow();
     let tile = pocket(&mut w);
     let crowd = crowd(&mut w, Tile::new(30, 40));

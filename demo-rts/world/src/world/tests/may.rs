@@ -54,7 +54,7 @@ fn each_came_up<const N: usize>(
 }
 
 #[test]
-fn what_may_be_queued_is_what_the_world_queues() {
+fn the_world_queues_exactly_what_may_enqueue_allows() {
     let mut answers = BTreeSet::new();
     played(true, |w| {
         for building in w.buildings() {
@@ -86,7 +86,7 @@ fn what_may_be_queued_is_what_the_world_queues() {
 }
 
 #[test]
-fn where_may_be_built_is_where_the_world_builds() {
+fn the_world_builds_exactly_where_may_found_allows() {
     let mut answers = BTreeSet::new();
     played(false, |w| {
         let seen = w.seen_by(A).unwrap();
@@ -121,7 +121,7 @@ fn where_may_be_built_is_where_the_world_builds() {
 }
 
 #[test]
-fn nobody_builds_and_a_soldier_is_nobody() {
+fn only_an_own_worker_founds_a_building() {
     let mut w = meadow();
     let at = Tile::new(22, 20);
     let soldier = put(&mut w, Kind::Swordsman, 0, 20, 20);
@@ -137,9 +137,9 @@ fn nobody_builds_and_a_soldier_is_nobody() {
     assert_eq!(w.may_build(A, Kind::Knight), Err(Refusal::CannotTrain));
 }
 
-/// It is under a building, say, that was completed around it.
+/// The worker may stand under a building that was completed around it.
 #[test]
-fn who_stands_where_nobody_can_walk_founds_nothing_beside_what_is_blocked() {
+fn a_worker_on_blocked_ground_founds_nothing_beside_it() {
     let mut w = meadow();
     let hall = hall(&w, A).tile;
     let own = put(&mut w, Kind::Worker, 0, hall.x + 1, hall.y + 1);
@@ -156,7 +156,7 @@ fn who_stands_where_nobody_can_walk_founds_nothing_beside_what_is_blocked() {
 }
 
 #[test]
-fn who_is_out_of_the_match_may_nothing() {
+fn a_defeated_seat_may_have_nothing() {
     let mut w = meadow();
     let own = put(&mut w, Kind::Worker, 0, 20, 24);
     let hall = hall(&w, A).id;

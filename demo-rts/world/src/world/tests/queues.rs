@@ -70,7 +70,7 @@ fn tools_speed_workers_and_masonry_strengthens_what_stands() {
     assert!(w.stats(A, Kind::Worker).unwrap().gather_ticks < Kind::Worker.stats().gather_ticks);
     let saved = bytes(&w);
     assert_eq!(bytes(&World::load(&saved).unwrap()), saved);
-    // Without what was learnt nothing can stand so firm.
+    // Without its upgrade nothing can stand so firm.
     w.seats.upgrades[0] = [0; Upgrade::ALL.len()];
     assert!(World::load(&bytes(&w)).is_err());
 }
@@ -192,7 +192,7 @@ fn eight_errands_wait_and_a_direct_order_drops_them() {
 }
 
 #[test]
-fn what_is_queued_and_gone_is_passed_over() {
+fn a_queued_attack_on_a_dead_target_is_skipped() {
     let mut w = meadow();
     let unit = put(&mut w, Kind::Knight, 0, 20, 20);
     let victim = put(&mut w, Kind::Worker, 1, 25, 25);
@@ -293,14 +293,14 @@ fn archers_inside_a_tower_shoot_with_it_and_leave_when_told() {
     issue(&mut w, A, Command::Leave { building }).unwrap();
     assert_eq!(inside(&w), 0);
     assert_eq!(w.building(tower).unwrap().inside, 0);
-    let nobody = issue(&mut w, A, Command::Leave { building });
-    assert_eq!(nobody, Err(Refusal::Nobody));
+    let empty = issue(&mut w, A, Command::Leave { building });
+    assert_eq!(empty, Err(Refusal::Nobody));
     run(&mut w, 1);
     assert_sound(&w);
 }
 
 #[test]
-fn who_is_inside_stands_on_the_ruins_when_the_building_falls() {
+fn units_inside_stand_on_the_ruins_when_the_building_falls() {
     let mut w = meadow();
     let tower = raise(&mut w, Kind::Tower, 0, 20, 20);
     let guests: Vec<Id> = (0..3)
@@ -394,7 +394,7 @@ fn hostile_garrisons_and_errands_do_not_load() {
 }
 
 #[test]
-fn a_snapshot_after_a_burial_knows_nothing_of_the_dead_ones_errands() {
+fn a_snapshot_after_a_burial_holds_no_errands_of_the_dead() {
     let mut w = meadow();
     let unit = put(&mut w, Kind::Swordsman, 0, 20, 20);
     put(&mut w, Kind::Worker, 0, 22, 22);
@@ -418,7 +418,7 @@ fn a_snapshot_after_a_burial_knows_nothing_of_the_dead_ones_errands() {
 }
 
 #[test]
-fn a_foundation_throws_nobody_over_a_wall() {
+fn a_foundation_throws_no_unit_over_a_wall() {
     let mut w = meadow();
     wall(&mut w, (0..64).map(|x| Tile::new(x, 30)));
     w.seats.earn(0, 5_000, 5_000);

@@ -25,7 +25,7 @@ fn of_many_units_some_are_told_and_others_later() {
     assert!(told.len() > 1_000, "{}", told.len());
 }
 
-/// What is documented as known out of sight: whether one could walk from here to there.
+/// The documented knowledge beyond sight: whether a unit could walk from here to there.
 #[test]
 fn regions_know_of_walls_out_of_sight_and_nothing_else_does() {
     let mut w = meadow();
@@ -50,7 +50,7 @@ fn regions_know_of_walls_out_of_sight_and_nothing_else_does() {
         regions[0] == regions[1]
     };
     let before = known(&w);
-    assert_eq!((before.1, before.2), (None, 0), "nobody was there");
+    assert_eq!((before.1, before.2), (None, 0), "unexplored");
     assert!(is_joined(&w));
     for y in 0..64 {
         w.spawn_building(Kind::Wall, 1, Tile::new(32, y), true);
@@ -95,7 +95,7 @@ fn a_click_on_unexplored_ground_tells_nothing_of_it() {
 }
 
 #[test]
-fn a_click_on_an_enemy_building_attacks_it_also_where_it_is_only_remembered() {
+fn a_click_on_a_remembered_enemy_building_attacks_it() {
     let mut w = meadow();
     w.setup.fog = true;
     w.fog = fog::Fog::new(true, 64, 2);
@@ -110,7 +110,7 @@ fn a_click_on_an_enemy_building_attacks_it_also_where_it_is_only_remembered() {
         units: units.clone(),
         to,
     };
-    assert_eq!(meant(&w), walk, "nobody has seen it");
+    assert_eq!(meant(&w), walk, "unseen");
     run(&mut w, 8);
     let attack = Command::Attack {
         units: units.clone(),
@@ -129,7 +129,7 @@ fn a_click_on_an_enemy_building_attacks_it_also_where_it_is_only_remembered() {
     };
     assert_eq!(meant(&w), march);
     assert_eq!(issue(&mut w, A, march), Ok(()));
-    // What burnt down out of sight is still remembered; once that is seen, it is gone.
+    // A building that burnt down out of sight is remembered until its place is seen.
     let row = w.buildings.row(target).expect("it stands");
     w.buildings.hp[row] = 0;
     run(&mut w, 32);

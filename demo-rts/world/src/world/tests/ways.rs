@@ -23,7 +23,7 @@ fn scattered() -> World {
     w
 }
 
-/// How many follow a course to a place from which no way is known yet.
+/// Units that follow a course to a place without a known way.
 fn waiting(w: &World) -> usize {
     let follows = |row: &usize| w.units.way[*row] == Way::Course;
     let here = |row: usize| {
@@ -35,7 +35,7 @@ fn waiting(w: &World) -> usize {
 }
 
 #[test]
-fn searches_take_a_fixed_number_of_steps_in_a_tick_and_all_find_their_ways() {
+fn searches_keep_to_their_steps_and_all_find_their_ways() {
     let mut w = scattered();
     let mut waits = Vec::new();
     for tick in 0..100 {
@@ -85,12 +85,12 @@ fn a_snapshot_that_claims_too_many_steps_is_refused() {
 }
 
 #[test]
-fn searches_that_passed_where_ground_changes_go_to_the_end_of_the_line_and_no_others() {
+fn changed_ground_sends_its_searches_to_the_end_of_the_line() {
     let mut w = scattered();
     run(&mut w, 50);
     let before = w.goals.clone();
     let tick = w.tick;
-    // In one corner, so that the ways to near places elsewhere do not come there.
+    // A wall in one corner, which the ways to near places elsewhere do not pass.
     wall(&mut w, (0..20).map(|x| Tile::new(x, 24)));
     let (mut anew, mut kept) = (0, 0);
     for row in (0..w.goals.len()).filter(|row| before.steps[*row] > 0) {

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::Incarnation;
-use crate::log::start_hash;
-use crate::session::core::statement;
+use crate::log::{Document, start_hash};
+use crate::session::core::Introduction;
+use crate::session::lobby::{Claim, Said};
 use crate::session::rejoin::message::{Answer, Ask, decode, encode};
-use crate::session::reopen::{Claim, Said};
 
 /// A member that says whatever it likes, on a link that it has dialled.
 struct Hostile {
@@ -43,11 +43,17 @@ impl Hostile {
                 nonce: own,
             },
         );
-        let statement = statement(true, &binding, &own, nonce, run);
+        let introduction = Introduction {
+            dialled: true,
+            binding: &binding,
+            own_nonce: &own,
+            their_nonce: nonce,
+            run,
+        };
         let proof = Control::Proof {
             peer: id(key),
             incarnation: run,
-            signature: KeyedHash::new(id(key)).sign(&statement).into(),
+            signature: introduction.sign(&KeyedHash::new(id(key))).into(),
         };
         hostile.says(net, &proof);
         hostile
@@ -127,10 +133,9 @@ impl Hostile {
         let Some(proposal) = proposal else {
             return false;
         };
-        let bytes = proposal
-            .reopening()
-            .signed_bytes(start, proposal.epoch, proposal.cut);
-        let signature = KeyedHash::new(id(self.key)).sign(&bytes).into();
+        let reopening = proposal.reopening();
+        let document = reopening.at(start, proposal.epoch, proposal.cut);
+        let signature = document.sign(&KeyedHash::new(id(self.key))).into();
         let attempt = proposal.attempt;
         self.says(net, &Control::Reopen(Said::Sign { attempt, signature }));
         true
@@ -313,7 +318,7 @@ fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
     }
     net.links.lie = Some(reopens);
     net.run(net.now() + Duration::from_millis(500));
-    let Phase::Gather(_) = &net.session(1).phase else {
+    let Phase::Lobby(_) = &net.session(1).phase else {
         panic!("{:?}", net.end_of(1));
     };
     let link = *between(&net, 1, 0).last().expect("it has dialled");
@@ -321,7 +326,7 @@ fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
     let (key, to) = (0, 1);
     let hostile = Hostile { key, to, link };
     let honest = claim_of(&disks[1]);
-    let proposal = crate::session::reopen::Proposal {
+    let proposal = crate::session::lobby::Proposal {
         attempt: 1,
         epoch: 0,
         cut: u32::MAX,
@@ -438,7 +443,7 @@ fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
         net.restart(2, 92, log, &[0, 1]);
         net.run(net.now() + Duration::from_secs(6));
         if later {
-            assert!(matches!(net.session(2).phase, Phase::Gather(_)));
+            assert!(matches!(net.session(2).phase, Phase::Lobby(_)));
         }
         net.links.deaf_between.clear();
         net.run(net.now() + Duration::from_secs(25));
@@ -475,7 +480,7 @@ fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
         net.links.deaf_between = vec![(1, 2)];
         net.run(net.now() + Duration::from_secs(8));
         net.restart(2, 92, log, &[0, 1]);
-        let gathers = |net: &Net| matches!(net.session(2).phase, Phase::Gather(_));
+        let gathers = |net: &Net| matches!(net.session(2).phase, Phase::Lobby(_));
         let until = net.now() + Duration::from_secs(8);
         while !gathers(&net) && net.now() < until {
             net.run(net.now() + Duration::from_millis(10));

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// What is ready, and what it says, must follow from the steps taken: so a world that was loaded goes on
-/// with the steps alone.
+/// Ready sectors and their answers must follow from the steps taken: a loaded world goes on with the steps
+/// alone.
 #[test]
-fn the_steps_taken_say_what_is_ready_whatever_was_asked_and_changed() {
+fn the_steps_taken_determine_the_ready_sectors() {
     let (mut ready, mut not_yet, mut kept) = (0, 0, 0);
     for seed in 0..30 {
         let mut dice = Dice(mix(seed ^ 99));
@@ -61,7 +61,7 @@ fn the_steps_taken_say_what_is_ready_whatever_was_asked_and_changed() {
 }
 
 #[test]
-fn a_sector_without_a_way_waits_again_when_ground_opens_that_no_search_has_passed() {
+fn a_sector_without_a_way_waits_again_when_ground_opens() {
     let mut drawing = Drawing::open(160);
     for y in 0..160 {
         drawing.set(Tile::new(88, y), true);

@@ -1,9 +1,9 @@
-//! What the world asks of single kinds: whatever the table says, it takes a worker for a worker and a farm
-//! for a farm.
+//! Demands of the world on single kinds: whatever the table says, the world takes a worker for a worker and a
+//! farm for a farm.
 
 use super::{Fault, Kind, Stats, Wrong, require};
 
-/// Whether a kind can do what the world has it do, and nothing that the world has others do.
+/// Whether a kind can do its own work in the world, and no other kind's.
 pub(super) fn check_role(kind: Kind, line: &Stats) -> Result<(), Wrong> {
     require_size(kind, line)?;
     match kind {
@@ -16,7 +16,7 @@ pub(super) fn check_role(kind: Kind, line: &Stats) -> Result<(), Wrong> {
     if matches!(kind, Kind::House | Kind::Tower | Kind::Farm | Kind::Wall) {
         require(line.trains.is_empty(), "trains", Fault::Needless)?;
     }
-    // Workers who are sent there work there: nobody would ever go inside.
+    // Workers sent to a farm work there, so no unit would ever go inside.
     if kind == Kind::Farm {
         require(line.shelters == 0, "shelters", Fault::Needless)?;
     }

@@ -261,7 +261,7 @@ fn upgrades_that_are_too_much_together_are_found_and_named() {
     let found = farther(&[armour, masonry], |_| {});
     let sight = (Line::Learnt(Kind::Swordsman), "alert", Fault::TooLarge);
     assert_eq!(found, Some(sight));
-    // With one they turn against whom they must not pursue.
+    // With one, soldiers turn against enemies that they must not pursue.
     let leash = (Line::Common, "leash_tiles", Fault::TooSmall);
     let short: fn(&mut Common) = |common| common.leash_tiles = 9;
     assert_eq!(farther(&[], short), None);

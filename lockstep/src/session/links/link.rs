@@ -1,0 +1,342 @@
+//! One link: who is at its other end, and how well it carries.
+
+use super::board::Neighbour;
+use crate::session::wire::TurnPacket;
+use crate::{Incarnation, LinkId, PeerId, TurnNumber};
+use std::time::Duration;
+
+/// One link of a session.
+pub(crate) struct Link {
+    pub id: LinkId,
+    /// Whom the transport says it leads to.
+    pub expected: Option<PeerId>,
+    pub dialled: bool,
+    /// The other side's address as seen from here.
+    pub address: String,
+    pub binding: [u8; 32],
+    pub own_nonce: [u8; 32],
+    pub their_nonce: Option<[u8; 32]>,
+    /// Who proved to be at the other end.
+    pub proved: Option<(PeerId, Incarnation)>,
+    /// Where that peer stands in the match's roster, once it was looked up.
+    pub place: Option<usize>,
+    pub up_at: Duration,
+    /// The round trip of the newest probe, before there are turns to measure it by.
+    pub probed: Option<Duration>,
+    pub heard_at: Duration,
+    /// This peer has asked for the match on it.
+    pub asked: bool,
+    /// Control messages taken so far.
+    pub messages: u64,
+    /// Signatures that came on it and do not hold for any run of a peer's process that this peer knows of.
+    pub strange: u32,
+    /// The epoch that the other end was last heard to be in, once it has told.
+    pub epoch: Option<u32>,
+    /// What both ends know of the board.
+    pub board: Neighbour,
+    pub quality: Quality,
+}
+
+impl Link {
+    /// Whether one more control message now is within what any correct peer sends.
+    pub(crate) fn takes_message(&mut self, now: Duration) -> bool {
+        self.messages += 1;
+        let allowed = MESSAGES_AT_ONCE + now.saturating_sub(self.up_at).as_secs() * MESSAGES_PER_S;
+        self.messages <= allowed
+    }
+
+    /// Whether a signature that does not hold may still be that of a run that only the other end knows.
+    pub(crate) fn takes_strange(&mut self) -> bool {
+        self.strange += 1;
+        self.strange <= STRANGE
+    }
+}
+
+/// Signatures on one link that may be of runs of processes that this peer does not know: of epochs before or to come.
+const STRANGE: u32 = 64;
+/// Bounds on the control messages of one link.
+const MESSAGES_AT_ONCE: u64 = 256;
+const MESSAGES_PER_S: u64 = 16;
+
+/// How well a link carries turn packets, both ways.
+pub(crate) struct Quality {
+    /// Smoothed round trip; `None` before the first echo.
+    pub rtt: Option<Duration>,
+    /// Number of the next packet to send.
+    pub sequence: u32,
+    /// Apart: links are gone through with every input, and this is most of what is known of one.
+    sent_at: Box<[Option<(u32, Duration)>; SENT]>,
+    newest: Option<(u32, Duration)>,
+    received: u64,
+    /// Packets that the other side reported missing among its last 64.
+    pub reported_missing: u8,
+    /// What the other side holds, by roster index.
+    pub held: Vec<TurnNumber>,
+    /// Whom the other side hears directly.
+    pub heard: u16,
+    /// Times that the newest batch has left.
+    pub copies: u8,
+    /// By roster index: the first turn whose batch has never left here.
+    sent_until: Vec<TurnNumber>,
+    /// When all that the other side lacked last left.
+    pub all_sent: Option<Duration>,
+    pub last_sent: Option<Duration>,
+    /// When an acknowledgement must have left.
+    pub acknowledge_by: Option<Duration>,
+    /// Bytes that may be sent now.
+    pub allowance: u32,
+    pub allowance_at: Duration,
+    pub lossy_since: Option<Duration>,
+}
+
+const SENT: usize = 64;
+
+/// Sustained and burst bounds on turn packets of one link.
+const BYTES_PER_S: u64 = 48_000;
+const BURST_BYTES: u32 = 16_000;
+
+impl Quality {
+    pub(crate) fn new(now: Duration) -> Self {
+        Quality {
+            rtt: None,
+            sequence: 0,
+            sent_at: Box::new([None; SENT]),
+            newest: None,
+            received: 0,
+            reported_missing: 0,
+            held: Vec::new(),
+            heard: 0,
+            copies: 0,
+            sent_until: Vec::new(),
+            all_sent: None,
+            last_sent: None,
+            acknowledge_by: None,
+            allowance: BURST_BYTES,
+            allowance_at: now,
+            lossy_since: None,
+        }
+    }
+
+    /// Takes note of a packet; false where it is a duplicate or older than 64 packets.
+    pub(crate) fn received(&mut self, now: Duration, packet: &TurnPacket) -> bool {
+        match self.newest {
+            None => self.received = 1,
+            Some((newest, _)) if packet.sequence > newest => {
+                let step = packet.sequence - newest;
+                self.received = self.received.checked_shl(step).unwrap_or(0) | 1;
+            }
+            Some((newest, _)) => {
+                let bit = 1u64.checked_shl(newest - packet.sequence).unwrap_or(0);
+                if bit == 0 || self.received & bit != 0 {
+                    return false;
+                }
+                self.received |= bit;
+            }
+        }
+        if self
+            .newest
+            .is_none_or(|(newest, _)| packet.sequence > newest)
+        {
+            self.newest = Some((packet.sequence, now));
+        }
+        if let Some((sequence, age_ms)) = packet.echo {
+            let sent = self.sent_at[sequence as usize % SENT];
+            if let Some((_, sent_at)) = sent.filter(|(slot, _)| *slot == sequence) {
+                let sample = now
+                    .saturating_sub(sent_at)
+                    .saturating_sub(Duration::from_millis(u64::from(age_ms)));
+                self.rtt = Some(match self.rtt {
+                    None => sample,
+                    Some(rtt) => (rtt * 7 + sample) / 8,
+                });
+            }
+        }
+        self.reported_missing = packet.missing;
+        if self.held.len() != packet.held.len() {
+            self.held = packet.held.clone();
+        }
+        // A packet that was overtaken must not take back what a newer one acknowledged.
+        for (held, told) in self.held.iter_mut().zip(&packet.held) {
+            *held = (*held).max(*told);
+        }
+        self.heard = packet.heard;
+        let lossy = self.loss_per_64() > 12;
+        self.lossy_since = if lossy {
+            self.lossy_since.or(Some(now))
+        } else {
+            None
+        };
+        true
+    }
+
+    /// Packets missing among the last 64 of the other side, the newest 4 left out: they may still come.
+    pub(crate) fn missing(&self) -> u8 {
+        let Some((newest, _)) = self.newest else {
+            return 0;
+        };
+        let known = u64::from(newest).min(63);
+        let window = (u64::MAX >> (63 - known)) & !0xf;
+        (window & !self.received).count_ones() as u8
+    }
+
+    /// The worse of what both sides miss.
+    pub(crate) fn loss_per_64(&self) -> u8 {
+        self.missing().max(self.reported_missing)
+    }
+
+    pub(crate) fn echo(&self, now: Duration) -> Option<(u32, u16)> {
+        let (sequence, at) = self.newest?;
+        let age = u16::try_from(now.saturating_sub(at).as_millis()).ok()?;
+        Some((sequence, age))
+    }
+
+    /// Numbers a packet of `bytes` bytes that leaves now.
+    pub(crate) fn sent(&mut self, now: Duration, bytes: usize) {
+        self.sent_at[self.sequence as usize % SENT] = Some((self.sequence, now));
+        self.sequence += 1;
+        self.last_sent = Some(now);
+        self.acknowledge_by = None;
+        self.allowance = self.allowance.saturating_sub(bytes as u32);
+    }
+
+    /// Whether `bytes` more may be sent now.
+    pub(crate) fn allows(&mut self, now: Duration, bytes: usize) -> bool {
+        if self.earned(now) > 0 {
+            self.allowance = self.allowance_now(now);
+            self.allowance_at = now;
+        }
+        self.allowance as usize >= bytes
+    }
+
+    fn earned(&self, now: Duration) -> u64 {
+        let passed_us = now.saturating_sub(self.allowance_at).as_micros() as u64;
+        passed_us.saturating_mul(BYTES_PER_S) / 1_000_000
+    }
+
+    fn allowance_now(&self, now: Duration) -> u32 {
+        let total = u64::from(self.allowance).saturating_add(self.earned(now));
+        total.min(u64::from(BURST_BYTES)) as u32
+    }
+
+    /// Whether so little may be sent that what has never left comes before copies of what has.
+    pub(crate) fn is_short(&self, now: Duration) -> bool {
+        self.allowance_now(now) < BURST_BYTES / 2
+    }
+
+    /// The first turn of the peer at this place in the roster whose batch has never left here.
+    pub(crate) fn sent_until(&self, at: usize) -> u32 {
+        self.sent_until.get(at).map_or(0, |turn| turn.0)
+    }
+
+    /// The batch of a turn of the peer at this place in the roster of `peers` leaves.
+    pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize) {
+        self.sent_until.resize(peers, TurnNumber(0));
+        self.sent_until[at] = self.sent_until[at].max(turn.next());
+    }
+
+    /// Time after which what was sent should have been acknowledged.
+    fn acknowledged_within(&self) -> Duration {
+        match self.rtt {
+            Some(rtt) => rtt + Duration::from_millis(20),
+            None => Duration::from_millis(50),
+        }
+    }
+
+    /// Time from one copy of an unacknowledged batch to the next.
+    ///
+    /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link,
+    /// and where little more may be sent, a copy waits until one should have come. Loss above 20 % for 5 s widens the
+    /// pulses, so that they do not feed what they fight.
+    pub(crate) fn pulse(&self, now: Duration) -> Duration {
+        let base = Duration::from_millis(25);
+        let clean = self.loss_per_64() == 0;
+        if clean || self.is_short(now) {
+            return self.acknowledged_within().max(base);
+        }
+        match self.lossy_since {
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => base * 3,
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(5) => base * 2,
+            _ => base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sequence: u32) -> TurnPacket {
+        TurnPacket {
+            sequence,
+            ..TurnPacket::default()
+        }
+    }
+
+    #[test]
+    fn loss_is_counted_and_duplicates_are_not_fresh() {
+        let mut quality = Quality::new(Duration::ZERO);
+        for sequence in (0..60).filter(|sequence| sequence % 10 != 3) {
+            assert!(quality.received(Duration::ZERO, &packet(sequence)));
+        }
+        assert_eq!(quality.missing(), 6);
+        assert!(!quality.received(Duration::ZERO, &packet(59)));
+        assert!(
+            quality.received(Duration::ZERO, &packet(53)),
+            "overtaken, not doubled"
+        );
+        assert_eq!(quality.missing(), 5);
+    }
+
+    #[test]
+    fn an_overtaken_packet_takes_nothing_back() {
+        let mut quality = Quality::new(Duration::ZERO);
+        let held = |turn| vec![TurnNumber(turn)];
+        quality.received(
+            Duration::ZERO,
+            &TurnPacket {
+                held: held(9),
+                ..packet(5)
+            },
+        );
+        quality.received(
+            Duration::ZERO,
+            &TurnPacket {
+                held: held(7),
+                ..packet(4)
+            },
+        );
+        assert_eq!(quality.held, held(9));
+    }
+
+    #[test]
+    fn where_little_may_be_sent_copies_wait_for_an_acknowledgement() {
+        let mut quality = Quality::new(Duration::ZERO);
+        for sequence in (0..60).filter(|sequence| sequence % 3 != 1) {
+            assert!(quality.received(Duration::ZERO, &packet(sequence)));
+        }
+        quality.rtt = Some(Duration::from_millis(80));
+        let (now, later) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!(quality.pulse(now), Duration::from_millis(25));
+        while quality.allows(now, 1_000) && !quality.is_short(now) {
+            quality.sent(now, 1_000);
+        }
+        assert!(quality.is_short(now));
+        assert_eq!(quality.pulse(now), Duration::from_millis(100));
+        assert!(!quality.is_short(later));
+        assert_eq!(quality.pulse(later), Duration::from_millis(25));
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let mut quality = Quality::new(Duration::ZERO);
+        let mut sent = 0;
+        for ms in 0..10_000 {
+            let now = Duration::from_millis(ms);
+            while quality.allows(now, 1_000) {
+                quality.sent(now, 1_000);
+                sent += 1_000;
+            }
+        }
+        assert!(sent <= 10 * BYTES_PER_S + u64::from(BURST_BYTES), "{sent}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Links: which there are, where they lead, how well they carry, and what is said on them.
+
+pub(crate) mod board;
+pub(crate) mod dialling;
+pub(crate) mod link;

@@ -1,0 +1,393 @@
+//! The host of a new match: it gives seats to peers with the ticket's secret, and draws the seed with them.
+
+use super::seed::{OwnShare, Revealed, SeedDraw};
+use super::start_of;
+use crate::log::{AgreedStart, Document, SignatureSet, Start, start_hash};
+use crate::session::core::Core;
+use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
+use crate::session::lobby::room::{Occupant, Room};
+use crate::session::lobby::{OwnPeer, Settled, Step, decline};
+use crate::session::wire::{Control, LockedPeer, Offer};
+use crate::session::{HostConfig, Output};
+use crate::text::{MAX_BUILD, tidy_name, tidy_text};
+use crate::{EndReason, Fault, JoinRefused, LinkId, LogHash, PeerId};
+use sim::{Checksum, Seat};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time between the last signature and turn 0, for the message to reach all peers.
+const BEGIN_AFTER: Duration = Duration::from_millis(400);
+/// A guest that is silent for so long is dead where another run of it comes: guests probe the clock all the time.
+const QUIET: Duration = Duration::from_millis(1_500);
+/// Attempts that may fail by one key. A process that has died comes back, but a peer that has seen the others' shares
+/// may not try for another seed again and again.
+const FAILURES: u32 = 3;
+/// Addresses of a guest beside the one that it is seen at, and the bytes of each.
+const ADDRESSES: usize = 6;
+const ADDRESS_BYTES: usize = 64;
+
+pub(in crate::session::lobby) struct NewMatch {
+    config: HostConfig,
+    build: String,
+    own: PeerId,
+    share: OwnShare,
+    draw: SeedDraw,
+    reveal_until: Duration,
+    loading: Option<Loading>,
+    /// Peers that did what no correct peer does.
+    barred: Vec<PeerId>,
+    /// Attempts that have failed by a key.
+    failures: BTreeMap<PeerId, u32>,
+}
+
+/// The world is being built from this start.
+struct Loading {
+    start: Start,
+    hash: LogHash,
+    /// Where each peer can be dialled.
+    addresses: Vec<Vec<String>>,
+    slowest_rtt: Duration,
+}
+
+impl NewMatch {
+    /// The base, the host as an occupant, and how the lobby is kept.
+    pub(in crate::session::lobby) fn new(
+        core: &Core,
+        own: OwnPeer,
+        config: HostConfig,
+    ) -> (Occupant, Customs, Self) {
+        let customs = Customs {
+            seats: config.terms.seats,
+            plan: config.terms.plan,
+            announce_every: Some(Duration::ZERO),
+            duplicates: Patience {
+                quiet: QUIET,
+                wait: Duration::ZERO,
+            },
+            same_run_enters_again: true,
+            pings_while_agreeing: false,
+            hears_by_pings: false,
+            chats: true,
+            sign_within: Some(6),
+            loads: true,
+            takes_links: true,
+        };
+        let occupant = Occupant {
+            order: 0,
+            peer: core.id(),
+            incarnation: core.incarnation,
+            name: own.name,
+            build: own.build.clone(),
+            seats: (0..own.seats).map(Seat).collect(),
+            addresses: Vec::new(),
+            ready: own.ready,
+        };
+        let mut base = NewMatch {
+            share: OwnShare::new(config.match_id, core.id(), own.share),
+            draw: SeedDraw::new(config.match_id),
+            config,
+            build: own.build,
+            own: core.id(),
+            reveal_until: Duration::ZERO,
+            loading: None,
+            barred: Vec::new(),
+            failures: BTreeMap::new(),
+        };
+        base.commit(0, own.ready);
+        (occupant, customs, base)
+    }
+
+    fn commit(&mut self, attempt: u32, ready: bool) {
+        let commitment = ready.then(|| self.share.commitment(attempt));
+        self.draw.commit(self.own, commitment);
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            rules: self.config.rules,
+            setup: self.config.setup.clone(),
+            terms: self.config.terms,
+        }
+    }
+
+    fn free_seats(&self, room: &Room) -> Vec<Seat> {
+        room.free_seats(self.config.terms.seats)
+    }
+
+    /// A peer reveals its share. With the last one the start is settled.
+    fn reveal(
+        &mut self,
+        core: &mut Core,
+        standing: &Standing<'_>,
+        peer: PeerId,
+        share: [u8; 32],
+    ) -> Next {
+        let (roster, shares) = match self.draw.reveal(peer, share) {
+            Revealed::Waits => return Next::Stay,
+            Revealed::False => return Next::Expel(peer, JoinRefused::Fault(Fault::Reveal)),
+            Revealed::All(roster, shares) => (roster, shares),
+        };
+        let match_id = self.config.match_id;
+        let start = start_of(match_id, &self.offer(), &roster, &shares, &self.build);
+        let start = start.expect("every share was checked as it came");
+        let attempt = standing.attempt;
+        standing.broadcast(core, &Control::Shares { attempt, shares });
+        let hash = start_hash(&start);
+        let signers = (0..).zip(roster.iter().map(|peer| peer.peer));
+        let signatures = SignatureSet::new(&AgreedStart(hash), signers);
+        core.out.push(Output::New(Arc::new(start.clone())));
+        self.loading = Some(Loading {
+            start,
+            hash,
+            addresses: roster.into_iter().map(|peer| peer.addresses).collect(),
+            slowest_rtt: Duration::ZERO,
+        });
+        Next::Sign(signatures)
+    }
+
+    fn is_barred(&self, peer: PeerId) -> bool {
+        let failures = self.failures.get(&peer);
+        self.barred.contains(&peer) || failures.is_some_and(|failures| *failures >= FAILURES)
+    }
+}
+
+impl Base for NewMatch {
+    fn open(&mut self, _: &mut Core) -> Next {
+        Next::Changed
+    }
+
+    fn sort(&self, message: &Control, _: bool) -> Sort {
+        match message {
+            Control::Join { .. } => Sort::Request,
+            _ => Sort::Guests,
+        }
+    }
+
+    fn may_ask(&self, core: &Core, request: &Request) -> Result<(), JoinRefused> {
+        let Control::Join {
+            match_id, secret, ..
+        } = &request.message
+        else {
+            return Err(JoinRefused::OtherMatch);
+        };
+        if *match_id != self.config.match_id {
+            Err(JoinRefused::OtherMatch)
+        } else if *secret != self.config.secret {
+            Err(JoinRefused::Invite)
+        } else if self.config.expires.is_some_and(|at| at <= core.now) {
+            Err(JoinRefused::Expired)
+        } else if self.is_barred(request.peer) {
+            Err(JoinRefused::TooSlow)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn admit(
+        &mut self,
+        core: &Core,
+        standing: Standing<'_>,
+        request: Request,
+    ) -> Result<(Occupant, Option<Control>), JoinRefused> {
+        let Control::Join {
+            name,
+            build,
+            own_seats,
+            addresses: told,
+            ..
+        } = request.message
+        else {
+            return Err(JoinRefused::OtherMatch);
+        };
+        let free = self.free_seats(standing.room);
+        let full = JoinRefused::Full {
+            seats: self.config.terms.seats,
+        };
+        if !standing.gathers && !free.is_empty() {
+            return Err(JoinRefused::Started);
+        }
+        let wanted = usize::from(own_seats.max(1));
+        let crowded = standing.room.guests().count() + 1 >= usize::from(core.limits.peers);
+        if !standing.gathers || free.len() < wanted || crowded {
+            return Err(full);
+        }
+        // Where other peers may dial it: as seen from here first, then where it believes to be.
+        let mut addresses = vec![core.links[&request.link].address.clone()];
+        for address in told.into_iter().take(ADDRESSES) {
+            if address.len() <= ADDRESS_BYTES && !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        let occupant = Occupant {
+            order: 0,
+            peer: request.peer,
+            incarnation: request.incarnation,
+            name: tidy_name(&name),
+            build: tidy_text(&build, MAX_BUILD),
+            seats: free[..wanted].to_vec(),
+            addresses,
+            ready: false,
+        };
+        let welcome = Control::Welcome {
+            offer: self.offer(),
+            attempt: standing.attempt,
+        };
+        Ok((occupant, Some(welcome)))
+    }
+
+    fn received(
+        &mut self,
+        core: &mut Core,
+        standing: Standing<'_>,
+        from: PeerId,
+        message: Control,
+    ) -> Next {
+        match message {
+            Control::Ready { commit } if standing.gathers => {
+                if self.draw.commitment(from) == commit {
+                    return Next::Stay;
+                }
+                if !standing.room.takes_change(from, core.now) {
+                    return Next::Fault(Fault::Flood);
+                }
+                self.draw.commit(from, commit);
+                standing.room.set_ready(from, commit.is_some());
+                Next::Changed
+            }
+            Control::Reveal { attempt, share } if attempt == standing.attempt => {
+                self.reveal(core, &standing, from, share)
+            }
+            Control::Loaded {
+                attempt,
+                signature,
+                rtt_ms,
+            } if attempt == standing.attempt => {
+                if let Some(loading) = &mut self.loading {
+                    let rtt = Duration::from_millis(u64::from(rtt_ms.min(3_000)));
+                    loading.slowest_rtt = loading.slowest_rtt.max(rtt);
+                }
+                Next::Signed(from, signature.into())
+            }
+            // Changes of mind that crossed the lock on their way, and answers to an attempt that has failed since.
+            Control::Ready { .. } | Control::Reveal { .. } | Control::Loaded { .. } => Next::Stay,
+            _ => Next::Fault(Fault::OutOfPlace),
+        }
+    }
+
+    fn bulk(&mut self, core: &mut Core, _: Standing<'_>, link: LinkId, bytes: &[u8]) -> Next {
+        match decline(core, link, bytes) {
+            true => Next::Stay,
+            false => Next::Fault(Fault::OutOfPlace),
+        }
+    }
+
+    fn set_ready(&mut self, standing: Standing<'_>, ready: bool) -> Next {
+        if !standing.gathers {
+            return Next::Stay;
+        }
+        self.commit(standing.attempt, ready);
+        standing.room.set_ready(self.own, ready);
+        Next::Changed
+    }
+
+    fn loaded(&mut self, core: &Core, _: Checksum) -> Next {
+        match &self.loading {
+            Some(loading) => {
+                let signature = AgreedStart(loading.hash).sign(core.signer.as_ref());
+                Next::Signed(self.own, signature)
+            }
+            None => Next::Stay,
+        }
+    }
+
+    /// Locks the roster once all seats are taken and all peers are ready.
+    fn settle(&mut self, core: &mut Core, standing: Standing<'_>) -> Next {
+        if !self.free_seats(standing.room).is_empty() || !standing.room.all_are_ready() {
+            return Next::Stay;
+        }
+        let locked = |occupant: &Occupant| LockedPeer {
+            peer: occupant.peer,
+            incarnation: occupant.incarnation,
+            name: occupant.name.clone(),
+            seats: occupant.seats.clone(),
+            addresses: occupant.addresses.clone(),
+            commit: self
+                .draw
+                .commitment(occupant.peer)
+                .expect("all have committed"),
+        };
+        let mut roster: Vec<LockedPeer> = standing.room.occupants().map(locked).collect();
+        roster.sort_by_key(|peer| peer.seats.first().copied());
+        let attempt = standing.attempt;
+        let lock = Control::Lock {
+            attempt,
+            roster: roster.clone(),
+        };
+        standing.broadcast(core, &lock);
+        self.draw.lock(roster);
+        self.reveal_until = core.now + core.limits.handshake;
+        match self.reveal(core, &standing, self.own, self.share.of(attempt)) {
+            Next::Stay => Next::Prepare,
+            next => next,
+        }
+    }
+
+    fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {
+        Some((self.reveal_until, self.draw.silent()))
+    }
+
+    fn lost(&mut self, _: Duration, peer: PeerId, why: Option<&JoinRefused>, agrees: bool) -> bool {
+        self.draw.commit(peer, None);
+        if matches!(why, Some(JoinRefused::Fault(_))) {
+            self.barred.push(peer);
+        } else if agrees {
+            *self.failures.entry(peer).or_default() += 1;
+        }
+        agrees
+    }
+
+    fn fail(&mut self, _: &Core, standing: Standing<'_>) -> Option<Control> {
+        let attempt = standing.attempt;
+        self.draw.reset();
+        self.loading = None;
+        self.commit(attempt + 1, true);
+        standing.room.set_ready(self.own, true);
+        standing.room.unready_guests();
+        Some(Control::Unlock { attempt })
+    }
+
+    fn agreed(
+        self: Box<Self>,
+        core: &mut Core,
+        standing: Standing<'_>,
+        signatures: &SignatureSet,
+    ) -> Result<Agreed, EndReason> {
+        let loading = self.loading.expect("peers sign a start");
+        let signatures: Vec<[u8; 64]> = signatures.signatures().map(|(_, one)| one).collect();
+        let wait = match signatures.len() {
+            1 => Duration::ZERO,
+            _ => BEGIN_AFTER + loading.slowest_rtt * 2,
+        };
+        let begin = core.now + wait;
+        let go = Control::Go {
+            attempt: standing.attempt,
+            signatures: signatures.iter().map(|one| (*one).into()).collect(),
+            begin_ms: begin.as_millis() as u64,
+        };
+        let settled = Settled {
+            start: Start {
+                signatures,
+                ..loading.start
+            },
+            addresses: loading.addresses,
+            begin,
+        };
+        Ok(Agreed {
+            late: Vec::new(),
+            message: Some(go),
+            one_link_each: true,
+            step: Step::Begin(Box::new(settled)),
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! Recordings of a match of three, for tests.
+
+use super::recovered_log::RecoveredLog;
+use crate::log::fixture::{self, signer};
+use crate::log::{AgreedStart, Document as _, Record, Start, start_hash};
+use crate::session::rejoin::RejoinContext;
+use crate::{Incarnation, MatchId};
+use sim::RulesId;
+use std::sync::Arc;
+
+pub(super) const PEERS: u8 = 3;
+
+/// As the match began.
+pub(super) fn start() -> Start {
+    let mut start = Arc::unwrap_or_clone(fixture::start(PEERS));
+    let agreed = AgreedStart(start_hash(&start));
+    start.signatures = (0..PEERS).map(|peer| agreed.sign(&signer(peer))).collect();
+    start
+}
+
+/// What a run has recorded of so many turns.
+pub(super) fn context(turns: u32) -> RejoinContext {
+    let start = Record::Start(Arc::new(start()));
+    RejoinContext {
+        match_id: MatchId([7; 16]),
+        contacts: Vec::new(),
+        addresses: Vec::new(),
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+        own: std::iter::once(start)
+            .chain(fixture::turns(turns))
+            .collect(),
+        keyframe: None,
+        otherwise: None,
+        held: None,
+    }
+}
+
+/// The log of the peer at a place that has recorded so many turns.
+pub(super) fn log(peer: u8, turns: u32) -> RecoveredLog {
+    RecoveredLog::open(&signer(peer), &context(turns)).expect("it was recorded")
+}
+
+/// A new run of a peer's process.
+pub(super) fn run(peer: u8) -> Incarnation {
+    Incarnation([100 + peer; 16])
+}

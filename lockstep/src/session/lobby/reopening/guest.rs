@@ -1,0 +1,273 @@
+//! A guest of a reopening: it tells its host what it has recorded, and signs where the match goes on.
+
+use super::activity_probe::ActivityProbe;
+use super::consent::{Answered, Consent};
+use super::message::Said;
+use super::recovered_log::RecoveredLog;
+use super::{carry_out, probe_others, probe_proved};
+use crate::log::RosterChange;
+use crate::session::core::Core;
+use crate::session::joiner::Joiner;
+use crate::session::links::link::Link;
+use crate::session::lobby::Step;
+use crate::session::lobby::guest::{Exit, GuestBase};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
+use crate::session::wire::Control;
+use crate::{
+    Contact, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId,
+};
+use sim::Seat;
+use std::time::Duration;
+
+/// Addresses of one peer that are kept.
+const ADDRESSES: usize = 8;
+
+pub(in crate::session::lobby) struct Returner {
+    context: RejoinContext,
+    /// The peer that hosts, at the other end of this link.
+    host: PeerId,
+    link: LinkId,
+    consent: Consent,
+    probe: ActivityProbe,
+}
+
+impl Returner {
+    /// The host is at the other end of `link`.
+    pub(in crate::session::lobby) fn new(
+        core: &mut Core,
+        context: RejoinContext,
+        link: LinkId,
+    ) -> Result<Self, EndReason> {
+        let log = RecoveredLog::open(core.signer.as_ref(), &context);
+        let log = log.map_err(EndReason::Refused)?;
+        let consent = Consent::new(log, core.incarnation, core.limits.catch_up_bytes);
+        let come = Said::Come {
+            claim: consent.claim(),
+            addresses: context.addresses.clone(),
+        };
+        core.send(link, &Control::Reopen(come));
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let (host, _) = proved.ok_or(EndReason::LobbyClosed)?;
+        Ok(Returner {
+            context,
+            host,
+            link,
+            consent,
+            probe: ActivityProbe::new(core.now),
+        })
+    }
+
+    /// It does not go on with the host: another peer may have the match, where any other is known.
+    fn turned_away(&self, core: &Core, why: EndReason) -> Step {
+        let mut contacts = self.context.contacts.iter();
+        let others = contacts.any(|contact| {
+            let other = contact.peer != self.host && contact.peer != core.id();
+            other && !contact.addresses.is_empty()
+        });
+        match others {
+            true => Step::Exit(Exit::Search(why)),
+            false => Step::End(why),
+        }
+    }
+
+    fn answered(&self, core: &mut Core, answered: Answered) -> Step {
+        match answered {
+            Answered::Stay => {}
+            Answered::Ask(ask) => core.send_bulk(self.link, encode(&ask)),
+            Answered::Sign(attempt, signature) => {
+                let signature = signature.into();
+                let sign = Said::Sign { attempt, signature };
+                core.send(self.link, &Control::Reopen(sign));
+            }
+            Answered::OtherHistory => {
+                let why = JoinRefused::OtherHistory;
+                core.refuse(self.link, why.clone());
+                return self.turned_away(core, EndReason::Refused(why));
+            }
+        }
+        Step::Stay
+    }
+
+    fn begin(
+        &mut self,
+        core: &mut Core,
+        change: &[u8],
+        told: Vec<(PeerId, Vec<String>)>,
+        in_ms: u32,
+    ) -> Step {
+        let change = self.consent.reopened_by(core.signer.as_ref(), change);
+        let Some(change) = change else {
+            core.fault(self.link, Fault::Signature);
+            core.close(self.link);
+            return self.turned_away(core, EndReason::LobbyClosed);
+        };
+        // The host can be reached where it was reached before.
+        let roster = &self.consent.log().start().roster;
+        for (peer, addresses) in told {
+            if !roster.iter().any(|place| place.peer == peer) {
+                continue;
+            }
+            let contacts = &mut self.context.contacts;
+            contacts.retain(|known| known.peer != peer || addresses.is_empty());
+            if contacts.iter().all(|known| known.peer != peer) {
+                let addresses = addresses.into_iter().take(ADDRESSES).collect();
+                contacts.push(Contact { peer, addresses });
+            }
+        }
+        let due = core.now + Duration::from_millis(in_ms.into());
+        Step::Exit(Exit::Reopened(Box::new(change), due))
+    }
+
+    fn reopened(self, core: &mut Core, change: RosterChange, due: Duration) -> Step {
+        let reopened = self.consent.into_reopened(change, due);
+        Step::Reopened(Box::new(Joiner::reopened(core, self.context, reopened)))
+    }
+}
+
+impl GuestBase for Returner {
+    fn link(&self) -> Option<LinkId> {
+        Some(self.link)
+    }
+
+    fn own_seats(&self) -> &[Seat] {
+        let log = self.consent.log();
+        &log.start().roster[usize::from(log.me())].seats
+    }
+
+    fn proved(&mut self, core: &mut Core, link: LinkId) {
+        probe_proved(core, &mut self.probe, &self.context, link);
+    }
+
+    fn link_down(&mut self, _: &mut Core, gone: &Link, _: LinkError) -> Step {
+        match gone.id == self.link {
+            true => Step::Exit(Exit::Search(EndReason::LobbyClosed)),
+            false => Step::Stay,
+        }
+    }
+
+    fn refused(&mut self, core: &mut Core, _: LinkId, why: JoinRefused) -> Step {
+        match why {
+            // Perhaps it goes on right here.
+            JoinRefused::GoesOn => Step::Exit(Exit::Search(EndReason::Refused(why))),
+            why => self.turned_away(core, EndReason::Refused(why)),
+        }
+    }
+
+    fn host_left(&mut self, core: &mut Core) -> Step {
+        self.turned_away(core, EndReason::LobbyClosed)
+    }
+
+    fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        match message {
+            Control::Lobby(entries) => {
+                let most = usize::from(core.limits.peers);
+                let peers = entries.into_iter().take(most);
+                let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
+                let start = self.consent.log().start();
+                core.event(Event::Lobby {
+                    peers: peers.collect(),
+                    seats: start.seats().len() as u8,
+                    plan: start.terms.plan,
+                });
+            }
+            Control::Reopen(Said::Propose(proposal)) => {
+                let signer = core.signer.as_ref();
+                let answered = self
+                    .consent
+                    .propose(signer, &self.context, core.now, proposal);
+                return match answered {
+                    Ok(answered) => self.answered(core, answered),
+                    Err(why) => Step::End(EndReason::Refused(why)),
+                };
+            }
+            Control::Reopen(Said::Withdraw { attempt }) => self.consent.withdraw(attempt),
+            Control::Reopen(Said::Begin {
+                change,
+                contacts,
+                in_ms,
+            }) => return self.begin(core, &change, contacts, in_ms),
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+        Step::Stay
+    }
+
+    /// Others may be in the match already, and lack this peer.
+    fn received_elsewhere(&mut self, _: &mut Core, _: LinkId, _: Control) -> Step {
+        Step::Stay
+    }
+
+    /// The host may lack turns, or give them.
+    fn bulk(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
+        let hosts = link == self.link;
+        if let Ok(ask) = decode::<Ask>(bytes) {
+            let answer = match ask {
+                Ask::Log { from, .. } if hosts => self.consent.page(from),
+                _ => Answer::Nothing,
+            };
+            core.send_bulk(link, encode(&answer));
+            return Step::Stay;
+        }
+        match decode::<Answer>(bytes) {
+            Ok(Answer::Log { from, records, .. }) if hosts => {
+                let (signer, limits) = (core.signer.as_ref(), &core.limits);
+                let consent = &mut self.consent;
+                let answered = consent.fetched(signer, limits, core.now, from, &records);
+                self.answered(core, answered)
+            }
+            Ok(_) if hosts => Step::Stay,
+            Ok(answer) => {
+                let (signer, limits) = (core.signer.as_ref(), &core.limits);
+                let context = &self.context;
+                let finding = self.probe.answered(signer, limits, context, link, answer);
+                let goes_on = carry_out(core, finding);
+                // Others may have begun what this peer has signed, and its host's word be on its way.
+                if !goes_on || self.consent.may_have_begun(core.now) {
+                    return Step::Stay;
+                }
+                core.send(self.link, &Control::Bye);
+                Step::Exit(Exit::Search(EndReason::Refused(JoinRefused::GoesOn)))
+            }
+            Err(_) => {
+                core.fault(link, Fault::Garbage);
+                Step::Stay
+            }
+        }
+    }
+
+    /// Looks whether the match is played elsewhere: the host may be wrong, or lie.
+    fn advance(&mut self, core: &mut Core) -> Step {
+        let host = self.host;
+        probe_others(core, &mut self.probe, &self.context, |peer| peer == host);
+        Step::Stay
+    }
+
+    fn deadline(&self, _: &Core) -> Option<Duration> {
+        Some(self.probe.deadline())
+    }
+
+    /// It may have followed the match before it came.
+    fn ended(&self, reason: EndReason) -> Ended {
+        let ended = Ended::without_world(reason);
+        match &self.context.held {
+            Some(held) => held.as_far_as(ended),
+            None => ended,
+        }
+    }
+
+    fn exit(self: Box<Self>, core: &mut Core, exit: Exit) -> Step {
+        match exit {
+            Exit::Reopened(change, due) => self.reopened(core, *change, due),
+            Exit::Search(why) => {
+                // It may have signed that it goes on as the run that it was, and the others may have begun.
+                core.begin_another_run();
+                let joiner = Joiner::turned_away(core, self.context, self.host, why);
+                Step::Search(Box::new(joiner))
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn proposal(&self) -> Option<&super::Proposal> {
+        self.consent.wanted()
+    }
+}

@@ -1,0 +1,382 @@
+//! The host of a reopening: it lets runs of the roster's peers in, and has those that go on sign where.
+
+use super::activity_probe::ActivityProbe;
+use super::message::{Proposal, Said};
+use super::recovered_log::RecoveredLog;
+use super::settlement::{Facts, Settlement, Settling, Then};
+use super::{carry_out, probe_others, probe_proved};
+use crate::log::{Document, Peers, SignatureSet, Start, encode_change};
+use crate::session::RulesOf;
+use crate::session::core::Core;
+use crate::session::joiner::Joiner;
+use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
+use crate::session::lobby::room::{Occupant, Room};
+use crate::session::lobby::{OwnPeer, Step};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
+use crate::session::wire::Control;
+use crate::{
+    Contact, EndReason, Fault, Incarnation, JoinRefused, LinkId, PeerId, Rejoin, SeatInfo,
+};
+use std::time::Duration;
+
+/// Time between the last signature and the first turn, for the message to reach all and the worlds to be built.
+const BEGIN_AFTER: Duration = Duration::from_millis(400);
+/// The occupants are announced this often, at most.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(250);
+/// A guest that is silent for so long is dead where another run of it comes: it is pinged every second, and one of two
+/// answers may be lost.
+const QUIET: Duration = Duration::from_millis(2_500);
+/// A run whose key is here waits a little longer than that.
+const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
+/// Addresses of one peer, and the bytes of each.
+const ADDRESSES: usize = 8;
+const ADDRESS_BYTES: usize = 64;
+
+pub(in crate::session::lobby) struct ReopeningHost {
+    context: RejoinContext,
+    settlement: Settlement,
+    probe: ActivityProbe,
+    /// The attempt fails because others are awaited.
+    awaits: bool,
+}
+
+impl ReopeningHost {
+    /// The base, the host as an occupant, and how the lobby is kept. `wait`: how long a quorum waits for the others.
+    pub(in crate::session::lobby) fn new(
+        core: &Core,
+        own: OwnPeer,
+        from: Rejoin,
+        rules: RulesOf,
+        wait: Duration,
+    ) -> Result<(Occupant, Customs, Self), JoinRefused> {
+        let context = RejoinContext {
+            match_id: from.match_id,
+            contacts: from.contacts,
+            addresses: own.addresses,
+            rules,
+            own: from.log,
+            keyframe: from.keyframe,
+            otherwise: None,
+            held: None,
+        };
+        let log = RecoveredLog::open(core.signer.as_ref(), &context)?;
+        if !log.roster().contains(log.me()) {
+            return Err(JoinRefused::NotOfRoster);
+        }
+        let customs = Customs {
+            seats: log.start().seats().len() as u8,
+            plan: log.start().terms.plan,
+            announce_every: Some(ANNOUNCE_EVERY),
+            duplicates: Patience {
+                quiet: QUIET,
+                wait: DUPLICATE_WAITS,
+            },
+            same_run_enters_again: false,
+            pings_while_agreeing: true,
+            hears_by_pings: true,
+            chats: false,
+            sign_within: Some(3),
+            loads: false,
+            takes_links: true,
+        };
+        let occupant = occupant(log.start(), log.me(), core.incarnation, Vec::new());
+        let base = ReopeningHost {
+            context,
+            settlement: Settlement::new(log, core.now + wait),
+            probe: ActivityProbe::new(core.now),
+            awaits: false,
+        };
+        Ok((occupant, customs, base))
+    }
+
+    /// The link to the guest at this place.
+    fn link_to(&self, room: &Room, place: u8) -> Option<LinkId> {
+        Some(room.guest(self.settlement.id_of(place))?.1)
+    }
+
+    /// Does what settling came to.
+    fn settled(&mut self, core: &mut Core, standing: Standing<'_>, settling: Settling) -> Next {
+        for (place, why) in settling.refused {
+            if let Some(link) = standing.room.leave(self.settlement.id_of(place)) {
+                core.refuse(link, why);
+                standing.room.change();
+            }
+        }
+        match settling.then {
+            Then::Stay => Next::Stay,
+            Then::Wait => {
+                self.awaits = true;
+                Next::Fail
+            }
+            Then::Fetch(place, ask) => {
+                if let Some(link) = self.link_to(standing.room, place) {
+                    core.send_bulk(link, encode(&ask));
+                }
+                Next::Prepare
+            }
+            Then::Propose(proposal) => self.propose(core, &standing, proposal),
+            Then::NotOfRoster => Next::Leave(EndReason::Refused(JoinRefused::NotOfRoster)),
+            Then::NoQuorum(missing) => Next::Leave(EndReason::NoQuorum {
+                missing: self.infos(missing),
+            }),
+        }
+    }
+
+    /// Asks the runs of a proposal to sign it, and signs it itself.
+    fn propose(&mut self, core: &mut Core, standing: &Standing<'_>, proposal: Proposal) -> Next {
+        let (epoch, cut) = (proposal.epoch, proposal.cut);
+        let reopening = proposal.reopening();
+        let document = reopening.at(self.settlement.start(), epoch, cut);
+        let places: Vec<u8> = proposal.runs.iter().map(|run| run.peer).collect();
+        let signers = places.iter();
+        let signers = signers.map(|place| (*place, self.settlement.id_of(*place)));
+        let mut signatures = SignatureSet::new(&document, signers);
+        let own = document.sign(core.signer.as_ref());
+        let added = signatures.add(self.settlement.me(), own, core.signer.verifier());
+        assert!(added, "this peer is among the signers");
+        // A peer of no roster any more has no part in it, and waits until the match goes on.
+        let propose = Control::Reopen(Said::Propose(proposal));
+        for place in places {
+            if let Some(link) = self.link_to(standing.room, place) {
+                core.send(link, &propose);
+            }
+        }
+        Next::Sign(signatures)
+    }
+
+    fn infos(&self, peers: Peers) -> Vec<SeatInfo> {
+        let all = self.settlement.start().seat_infos().into_iter();
+        let is_of = |info: &SeatInfo| {
+            let place = self.settlement.place_of(info.peer);
+            place.is_some_and(|place| peers.contains(place))
+        };
+        all.filter(is_of).collect()
+    }
+
+    fn answer(&mut self, room: &Room, link: LinkId, ask: &Ask) -> Answer {
+        let guest = room.guest_on(link);
+        let guest = guest.and_then(|guest| self.settlement.place_of(guest.peer));
+        let answer = match (ask, guest) {
+            (Ask::Outline { match_id }, _) => {
+                let here = *match_id == self.context.match_id && !self.settlement.is_proposed();
+                here.then_some(Answer::Reopens)
+            }
+            (Ask::Log { from, .. }, Some(guest)) => self.settlement.page(guest, *from),
+            _ => None,
+        };
+        answer.unwrap_or(Answer::Nothing)
+    }
+}
+
+impl Base for ReopeningHost {
+    fn open(&mut self, _: &mut Core) -> Next {
+        Next::Stay
+    }
+
+    fn sort(&self, message: &Control, by_guest: bool) -> Sort {
+        match message {
+            // It is refused, whatever it says.
+            Control::Join { .. } => Sort::Request,
+            Control::Reopen(Said::Come { .. }) if !by_guest => Sort::Request,
+            // A peer that was dialled may be in another match by now.
+            Control::Refused(_) | Control::Bye => Sort::Farewell,
+            // An earlier run has not heard that it is out, or its match is just ending.
+            Control::Roster(_) | Control::Decided(_) | Control::Words(_) | Control::End { .. } => {
+                Sort::Harmless
+            }
+            // A joiner follows peers without a quorum, and does not know yet that they let no peer in.
+            Control::Rejoin { .. } => Sort::Harmless,
+            _ => Sort::Guests,
+        }
+    }
+
+    fn may_ask(&self, _: &Core, request: &Request) -> Result<(), JoinRefused> {
+        let Control::Reopen(Said::Come { claim, .. }) = &request.message else {
+            return Err(JoinRefused::Reopening);
+        };
+        if self.settlement.place_of(request.peer).is_none() {
+            Err(JoinRefused::NoSeat)
+        } else if !self.settlement.is_of_this_match(claim) {
+            Err(JoinRefused::OtherMatch)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn admit(
+        &mut self,
+        core: &Core,
+        standing: Standing<'_>,
+        request: Request,
+    ) -> Result<(Occupant, Option<Control>), JoinRefused> {
+        let place = self.settlement.place_of(request.peer);
+        let place = place.ok_or(JoinRefused::NoSeat)?;
+        let Control::Reopen(Said::Come { claim, addresses }) = request.message else {
+            return Err(JoinRefused::Reopening);
+        };
+        let run = request.incarnation;
+        let facts = facts(core, standing.attempt);
+        self.settlement.come(facts, place, run, claim)?;
+        let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
+        let told = addresses.into_iter().filter(fits).take(ADDRESSES - 1);
+        let seen = core.links[&request.link].address.clone();
+        let addresses = std::iter::once(seen).chain(told).collect();
+        let start = self.settlement.start();
+        Ok((occupant(start, place, run, addresses), None))
+    }
+
+    fn received(
+        &mut self,
+        _: &mut Core,
+        standing: Standing<'_>,
+        from: PeerId,
+        message: Control,
+    ) -> Next {
+        match message {
+            Control::Reopen(Said::Sign { attempt, signature }) if attempt == standing.attempt => {
+                Next::Signed(from, signature.into())
+            }
+            Control::Reopen(Said::Sign { .. }) => Next::Stay,
+            _ => Next::Fault(Fault::OutOfPlace),
+        }
+    }
+
+    fn bulk(
+        &mut self,
+        core: &mut Core,
+        standing: Standing<'_>,
+        link: LinkId,
+        bytes: &[u8],
+    ) -> Next {
+        if let Ok(ask) = decode::<Ask>(bytes) {
+            let answer = self.answer(standing.room, link, &ask);
+            core.send_bulk(link, encode(&answer));
+            return Next::Stay;
+        }
+        let source = self.settlement.source();
+        let source = source.and_then(|(source, _)| self.link_to(standing.room, source));
+        match decode::<Answer>(bytes) {
+            Ok(Answer::Log { from, records, .. }) if source == Some(link) => {
+                let facts = facts(core, standing.attempt);
+                match self.settlement.fetched(facts, from, &records) {
+                    Ok(settling) => self.settled(core, standing, settling),
+                    Err(place) => {
+                        let peer = self.settlement.id_of(place);
+                        Next::Expel(peer, JoinRefused::OtherHistory)
+                    }
+                }
+            }
+            Ok(answer) => {
+                let (signer, limits) = (core.signer.as_ref(), &core.limits);
+                let context = &self.context;
+                let finding = self.probe.answered(signer, limits, context, link, answer);
+                match carry_out(core, finding) {
+                    true => Next::RefuseAll(JoinRefused::GoesOn),
+                    false => Next::Stay,
+                }
+            }
+            Err(_) => Next::Fault(Fault::Garbage),
+        }
+    }
+
+    fn proved(&mut self, core: &mut Core, link: LinkId) {
+        probe_proved(core, &mut self.probe, &self.context, link);
+    }
+
+    fn advance(&mut self, core: &mut Core, room: &Room) {
+        let here = |peer| room.guest(peer).is_some();
+        probe_others(core, &mut self.probe, &self.context, here);
+    }
+
+    fn settle(&mut self, core: &mut Core, standing: Standing<'_>) -> Next {
+        let facts = facts(core, standing.attempt);
+        let settling = self.settlement.settle_if_due(facts);
+        self.settled(core, standing, settling)
+    }
+
+    fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {
+        let (source, until) = self.settlement.source()?;
+        Some((until, vec![self.settlement.id_of(source)]))
+    }
+
+    fn lost(&mut self, now: Duration, peer: PeerId, why: Option<&JoinRefused>, _: bool) -> bool {
+        let place = self.settlement.place_of(peer);
+        place.is_some_and(|place| self.settlement.go(now, place, why.is_some()))
+    }
+
+    fn fail(&mut self, core: &Core, standing: Standing<'_>) -> Option<Control> {
+        let attempt = standing.attempt;
+        let awaits = std::mem::take(&mut self.awaits);
+        let signer = core.signer.as_ref();
+        let proposed = self.settlement.begin_anew(signer, &self.context, awaits);
+        proposed.then_some(Control::Reopen(Said::Withdraw { attempt }))
+    }
+
+    fn agreed(
+        mut self: Box<Self>,
+        core: &mut Core,
+        standing: Standing<'_>,
+        signatures: &SignatureSet,
+    ) -> Result<Agreed, EndReason> {
+        let change = self.settlement.change(signatures, core.signer.as_ref());
+        let change = change.ok_or(EndReason::Refused(JoinRefused::OtherHistory))?;
+        let (mut contacts, mut late) = (Vec::new(), Vec::new());
+        for (guest, _) in standing.room.guests() {
+            let place = self.settlement.place_of(guest.peer);
+            match place.is_some_and(|place| change.value.roster.contains(place)) {
+                true => contacts.push((guest.peer, guest.addresses.clone())),
+                false => late.push(guest.peer),
+            }
+        }
+        let begin = Said::Begin {
+            change: encode_change(&change),
+            contacts: contacts.clone(),
+            in_ms: BEGIN_AFTER.as_millis() as u32,
+        };
+        // A peer that does not go on may come back later, from where it was.
+        let mut away = std::mem::take(&mut self.context.contacts);
+        away.retain(|known| contacts.iter().all(|(peer, _)| *peer != known.peer));
+        let here = contacts.into_iter();
+        let here = here.map(|(peer, addresses)| Contact { peer, addresses });
+        self.context.contacts = here.chain(away).collect();
+        let due = core.now + BEGIN_AFTER;
+        let reopened = self.settlement.into_reopened(change, due);
+        let joiner = Joiner::reopened(core, self.context, reopened);
+        Ok(Agreed {
+            late,
+            message: Some(Control::Reopen(begin)),
+            one_link_each: false,
+            step: Step::Reopened(Box::new(joiner)),
+        })
+    }
+
+    fn deadline(&self, now: Duration, gathers: bool) -> Option<Duration> {
+        let settles = self.settlement.deadline(now).filter(|_| gathers);
+        settles.into_iter().chain([self.probe.deadline()]).min()
+    }
+}
+
+fn facts(core: &Core, attempt: u32) -> Facts<'_> {
+    Facts {
+        now: core.now,
+        signer: core.signer.as_ref(),
+        limits: &core.limits,
+        run: core.incarnation,
+        attempt,
+    }
+}
+
+/// The peer at a place of a roster, as an occupant.
+fn occupant(start: &Start, place: u8, run: Incarnation, addresses: Vec<String>) -> Occupant {
+    let known = &start.roster[usize::from(place)];
+    Occupant {
+        order: u32::from(place),
+        peer: known.peer,
+        incarnation: run,
+        name: known.name.clone(),
+        build: String::new(),
+        seats: known.seats.clone(),
+        addresses,
+        ready: true,
+    }
+}

@@ -1,0 +1,116 @@
+//! The base of a reopening: a log, and a quorum of its roster. A match goes on whose processes have all died, or so many
+//! of them that the rest is no quorum.
+//!
+//! One peer hosts, the others come, each with what it has recorded. Their logs are not equally long: of one epoch, two
+//! peers are at most the command delay apart, and each may lack what its disk had not written.
+//!
+//! 1. A guest proves its key, as on every link, and tells the last epoch of its log, its turns, and their hash
+//!    ([`Claim`](message::Claim)).
+//! 2. Once all of the last roster are here, or the host has waited long enough, the host looks for the newest epoch, and
+//!    the most turns of it, and **fetches** what it lacks itself ([`Settlement`](settlement::Settlement)). A change of the
+//!    roster proves itself, by its accepts; so the newest epoch that a peer here knows of is the last one, and its roster
+//!    decides.
+//! 3. The **newest common turn** is the last that a quorum of that roster holds, by its own files. The cut lies behind it.
+//!    A turn that fewer hold cannot be told from one that was invented: a replay keeps no signed batches but the newest
+//!    at a keyframe. So it does not count, not even for the peers that have it.
+//! 4. The host proposes epoch, cut, the log's hash there, and the runs of the processes that go on. Every guest fetches
+//!    what it lacks up to the cut **before** it signs: then the hash over all is the proposed one, or the guest refuses.
+//! 5. With all signatures the host makes the roster change that ends the epoch ([`Reopening`]) and tells it. Each world
+//!    begins with its own newest keyframe, or where it has followed a match to that stood still (but where it has followed
+//!    farther than the cut, it begins anew, and what is behind the cut leaves its log), runs the log up to the cut, and the
+//!    next epoch begins: with turns that are empty by rule until the command delay has passed, as for a joiner.
+//!
+//! # Why that is sound
+//!
+//! - Only new runs of processes speak, each in the place of the one before: no batch or vote of a past run counts in the
+//!   new epoch. They vote about the end of an epoch in which they had no part, which is allowed nowhere else. So what
+//!   they may decide is narrow, and what decides it is not their memory, but what a quorum has on disk.
+//! - It takes a quorum of the last roster, by the rule of every other change ([`Voters`]): no two groups can reopen one
+//!   epoch, if each peer comes with its newest recording: an older one is a past that others have gone on from. A peer
+//!   that does not come is not in the new roster, its seats are idle, and it may come back later, as any peer.
+//! - What a quorum has reported complete, it has logged. Any two quorums have a peer in common; if all peers come that held
+//!   a turn, and their disks have kept it, a quorum of those here holds it. It is lost only with the files that held it.
+//! - One case shows in no file here: a change that others decided and went on from, while the processes of the peers here
+//!   died after they had accepted it and before they had logged it. The others are then a quorum of the next roster, and
+//!   may still play. The host asks every peer that it finds at the addresses that were kept beside its replay, and does not
+//!   reopen a match that is still played; and a run that is still there ends as removed when it hears of the reopening.
+//!
+//! [`Reopening`]: crate::log::Reopening
+//! [`Voters`]: crate::log::Voters
+
+mod activity_probe;
+mod claims;
+mod consent;
+mod cut;
+#[cfg(test)]
+mod fixture;
+mod guest;
+mod host;
+mod message;
+mod recovered_log;
+mod settlement;
+
+pub(super) use guest::Returner;
+pub(super) use host::ReopeningHost;
+pub(crate) use message::Said;
+#[cfg(test)]
+pub(crate) use message::{Claim, Proposal};
+
+use self::activity_probe::{ActivityProbe, Finding, Probe};
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::rejoin::{RejoinContext, encode};
+use crate::{Fault, LinkId, PeerId};
+
+/// Looks for a match that goes on, at peers that are not `here`.
+fn probe_others(
+    core: &mut Core,
+    probe: &mut ActivityProbe,
+    context: &RejoinContext,
+    here: impl Fn(PeerId) -> bool,
+) {
+    let own = core.id();
+    let elsewhere = context.contacts.iter().filter(|contact| {
+        contact.peer != own && !here(contact.peer) && !contact.addresses.is_empty()
+    });
+    let linked = elsewhere.map(|contact| {
+        let mut links = core.links_to(contact.peer);
+        (contact, links.next().map(|link| link.id))
+    });
+    let is_up = |link: LinkId| core.links.contains_key(&link);
+    let finding = probe.advance(core.now, context.match_id, linked, is_up);
+    carry_out(core, finding);
+}
+
+/// A peer that this one has dialled is asked at once whether it still plays.
+fn probe_proved(core: &mut Core, probe: &mut ActivityProbe, context: &RejoinContext, link: LinkId) {
+    if core.links.get(&link).is_some_and(|link| link.dialled) {
+        let ask = probe.ask(context.match_id, link);
+        carry_out(core, Finding::Probes(vec![ask]));
+    }
+}
+
+/// Does what a finding asks for. Whether it is that the match goes on.
+fn carry_out(core: &mut Core, finding: Finding) -> bool {
+    match finding {
+        Finding::Probes(probes) => {
+            for probe in probes {
+                match probe {
+                    Probe::Dial { address, key } => core.out.push(Output::Dial { address, key }),
+                    Probe::Ask(link, ask) => {
+                        if let Some(link) = core.links.get_mut(&link) {
+                            link.asked = true;
+                        }
+                        core.send_bulk(link, encode(&ask));
+                    }
+                }
+            }
+        }
+        Finding::Forged(link) => {
+            core.fault(link, Fault::Signature);
+            core.close(link);
+        }
+        Finding::GoesOn => return true,
+    }
+    false
+}

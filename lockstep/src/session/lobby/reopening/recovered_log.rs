@@ -1,0 +1,260 @@
+//! The log that an earlier run has recorded. Others are given what they lack of it, and it takes what this peer lacks.
+
+use super::message::Claim;
+use crate::log::{Head, Peers, Record, RosterChange, Start, VerifiedLog, start_hash};
+use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
+use crate::sign::Signer;
+use crate::{Incarnation, JoinRefused, Limits, LogHash};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a record taken from others counts in memory, at least.
+pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
+/// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
+const PROVISIONAL: u32 = 8;
+
+pub(super) struct RecoveredLog {
+    me: usize,
+    log: VerifiedLog,
+    /// Memory for what was taken from others.
+    taken: u64,
+}
+
+impl RecoveredLog {
+    /// What an earlier run of this process has recorded.
+    ///
+    /// # Errors
+    /// Why this peer cannot go on with it.
+    pub(super) fn open(signer: &dyn Signer, context: &RejoinContext) -> Result<Self, JoinRefused> {
+        let Some((Record::Start(start), records)) = context.own.split_first() else {
+            return Err(JoinRefused::OtherMatch);
+        };
+        let me = place_in(signer, start, context.match_id, &context.rules);
+        let me = me.map_err(|unfit| match unfit {
+            Unfit::Forged => JoinRefused::OtherMatch,
+            Unfit::Refused(why) => why,
+        })?;
+        Ok(RecoveredLog {
+            me,
+            log: VerifiedLog::of(start.clone(), records, signer),
+            taken: 0,
+        })
+    }
+
+    /// As the match began.
+    pub(super) fn start(&self) -> &Arc<Start> {
+        self.log.start()
+    }
+
+    /// This peer's place in the start's roster.
+    pub(super) fn me(&self) -> u8 {
+        self.me as u8
+    }
+
+    pub(super) fn turns(&self) -> u32 {
+        self.log.head().turns()
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.log.head().epoch()
+    }
+
+    /// The first turn of that epoch.
+    pub(super) fn began(&self) -> u32 {
+        self.log.head().began()
+    }
+
+    pub(super) fn roster(&self) -> Peers {
+        self.log.head().roster()
+    }
+
+    /// Hash of all, with the changes chained in that wait for their first turn.
+    pub(super) fn tip(&self) -> LogHash {
+        self.log.head().tip()
+    }
+
+    pub(super) fn claim(&self) -> Claim {
+        Claim {
+            start: start_hash(self.start()),
+            epoch: self.epoch(),
+            turns: self.turns(),
+            hash: self.log.head().hash(),
+        }
+    }
+
+    /// Turns of this log that a peer with such a claim has too; `None` where it has others. Of a claim that goes further in
+    /// the same epoch only its peer can tell whether it goes on from here: it signs, or refuses to.
+    pub(super) fn shared_with(&self, claim: &Claim) -> Option<u32> {
+        let mut changes = self.log.head().changes().iter();
+        let ended = changes.find(|change| change.epoch == claim.epoch);
+        match ended.map(|change| change.value.cut) {
+            // What it has beyond the end of its epoch is its own.
+            Some(cut) if claim.turns > cut => Some(cut),
+            _ if claim.epoch > self.epoch() => None,
+            _ if claim.turns > self.turns() => Some(self.turns()),
+            _ => {
+                let ours = self.log.hash_after(claim.turns);
+                (ours == Some(claim.hash)).then_some(claim.turns)
+            }
+        }
+    }
+
+    /// Whether the log names this run of a peer's process: it is not a new one.
+    pub(super) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
+        self.log.head().names_run(peer, run)
+    }
+
+    /// Goes back to so many turns of an epoch that it has come to.
+    pub(super) fn cut_back(&mut self, signer: &dyn Signer, epoch: u32, turns: u32) {
+        if (self.epoch(), self.turns()) == (epoch, turns) {
+            return;
+        }
+        let stays = |record: &Record| match record {
+            Record::Bundle(bundle) => bundle.turn.0 < turns,
+            Record::Roster(change) => change.epoch < epoch && change.value.cut <= turns,
+            _ => false,
+        };
+        let encoded = self.log.encoded();
+        let records: Vec<Record> = encoded.records(encoded.first()).filter(stays).collect();
+        self.log = VerifiedLog::of(self.start().clone(), &records, signer);
+    }
+
+    /// Goes back behind what others may not have, to be given the turns of a later epoch.
+    pub(super) fn cut_back_provisional(&mut self, signer: &dyn Signer) {
+        let turns = self.turns().saturating_sub(PROVISIONAL);
+        self.cut_back(signer, self.epoch(), turns);
+    }
+
+    /// What follows on the turns before `from`.
+    pub(super) fn page(&self, from: u32) -> Answer {
+        Answer::Log {
+            from,
+            records: self.log.encoded().records_from(from, PART).to_vec(),
+            turns: self.log.head().turns(),
+            due_in_ms: 0,
+            batches: Vec::new(),
+        }
+    }
+
+    /// Takes such a page. `None` where it does not follow, brings nothing new, or is too much.
+    pub(super) fn take(
+        &mut self,
+        signer: &dyn Signer,
+        limits: &Limits,
+        from: u32,
+        bytes: &[u8],
+    ) -> Option<()> {
+        let log = &mut self.log;
+        let before = (log.head().epoch(), log.head().turns());
+        if from != log.head().turns() {
+            return None;
+        }
+        let records = log.decode(bytes, limits).ok()?;
+        self.taken += (bytes.len() + records.len() * RECORD) as u64;
+        if self.taken > limits.catch_up_bytes {
+            return None;
+        }
+        for record in records {
+            // The change that began the epoch stands where the page begins, too.
+            if !log.head().is_past(&record) {
+                log.take(&record, signer).ok()?;
+            }
+        }
+        (before != (log.head().epoch(), log.head().turns())).then_some(())
+    }
+
+    /// Whether a change reopens the match where this log ends, decided by the runs that it names.
+    pub(super) fn is_reopened_by(&self, signer: &dyn Signer, change: &RosterChange) -> bool {
+        let head = self.log.head();
+        change.reopening.is_some()
+            && head.is_next(change, signer)
+            && change.follows_on(head.turns(), head.tip(), head.began(), head.roster())
+    }
+
+    /// What all of the log comes to.
+    pub(super) fn head(&self) -> &Head {
+        self.log.head()
+    }
+
+    /// What its peer goes on from, once this change has reopened the match.
+    pub(super) fn reopened(self, change: RosterChange, due: Duration) -> Reopened {
+        Reopened {
+            log: self.log,
+            me: self.me,
+            change,
+            due,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::{self, signer};
+
+    /// A log of so many turns, every fifth of them with a long text.
+    fn log(turns: u32) -> RecoveredLog {
+        let (start, records) = (fixture::start(1), fixture::turns(turns));
+        let log = VerifiedLog::of(start, &records, &signer(0));
+        assert_eq!(log.head().turns(), turns);
+        RecoveredLog {
+            me: 0,
+            log,
+            taken: 0,
+        }
+    }
+
+    #[test]
+    fn another_peer_is_given_the_whole_log_page_by_page() {
+        let (giving, mut taking) = (log(2_000), log(7));
+        let mut pages = 0;
+        while taking.turns() < 2_000 {
+            let from = taking.turns();
+            let Answer::Log { records, .. } = giving.page(from) else {
+                panic!("a page");
+            };
+            assert!(records.len() <= PART);
+            let taken = taking.take(&signer(0), &Limits::default(), from, &records);
+            taken.expect("it follows");
+            pages += 1;
+        }
+        assert_eq!(taking.claim(), giving.claim());
+        assert!((5..8).contains(&pages), "{pages}");
+    }
+
+    #[test]
+    fn what_is_taken_is_counted_with_the_memory_that_it_takes() {
+        let mut log = log(0);
+        let limits = Limits {
+            catch_up_bytes: 1_000 * (RECORD as u64 + 1),
+            ..Limits::default()
+        };
+        assert!(log.take(&signer(0), &limits, 0, &[1; 1_000]).is_some());
+        let more = log.take(&signer(0), &limits, 1_000, &[1]);
+        assert!(more.is_none(), "idle turns are not free");
+    }
+
+    #[test]
+    fn a_log_shares_the_turns_of_a_claim_that_has_its_hash() {
+        let (log, short) = (log(9), log(5).claim());
+        assert_eq!(log.shared_with(&short), Some(5));
+        let other = Claim {
+            hash: LogHash([9; 16]),
+            ..short
+        };
+        assert_eq!(log.shared_with(&other), None);
+        let longer = Claim { turns: 12, ..other };
+        assert_eq!(log.shared_with(&longer), Some(9), "its peer can tell");
+        let later = Claim { epoch: 1, ..short };
+        assert_eq!(log.shared_with(&later), None);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_back_ends_there() {
+        let mut log = log(9);
+        log.cut_back(&signer(0), 0, 5);
+        assert_eq!(log.claim(), self::log(5).claim());
+        log.cut_back_provisional(&signer(0));
+        assert_eq!(log.turns(), 0);
+    }
+}

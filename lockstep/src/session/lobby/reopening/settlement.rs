@@ -1,0 +1,599 @@
+//! Where a reopened match goes on, and with which runs: settled by what this peer has recorded, what guests claim to have,
+//! and what one of them gives.
+
+use super::claims::Claims;
+use super::cut::newest_common;
+use super::message::{Claim, Proposal};
+use super::recovered_log::{RECORD, RecoveredLog};
+use crate::log::{
+    Ballot, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
+};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
+use crate::sign::Signer;
+use crate::{Incarnation, JoinRefused, Limits, PeerId};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A guest that has recorded more gives it within so many times the time for one answer.
+const ANSWERS: u32 = 3;
+
+pub(super) struct Settlement {
+    /// As recorded, or with what was fetched since, or up to the cut that is proposed.
+    log: RecoveredLog,
+    own: Claim,
+    /// The log is not what was recorded any more.
+    altered: bool,
+    claims: Claims,
+    /// Until then a quorum waits for the rest of the roster.
+    wait_until: Duration,
+    /// Guests have come or gone since it was last tried to settle.
+    news: bool,
+    fetching: Option<Fetching>,
+    proposal: Option<Proposal>,
+}
+
+/// A guest has recorded more than this peer: it is to answer until then, and to have given all until then.
+struct Fetching {
+    from: u8,
+    answer: Duration,
+    until: Duration,
+}
+
+/// What settling depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) now: Duration,
+    pub(super) signer: &'a dyn Signer,
+    pub(super) limits: &'a Limits,
+    /// The run of this peer's process.
+    pub(super) run: Incarnation,
+    /// The number of the attempt.
+    pub(super) attempt: u32,
+}
+
+/// What an attempt to settle comes to.
+#[derive(Default)]
+pub(super) struct Settling {
+    /// Guests that are refused.
+    pub(super) refused: Vec<(u8, JoinRefused)>,
+    pub(super) then: Then,
+}
+
+#[derive(Default)]
+pub(super) enum Then {
+    /// Nothing is to be done now.
+    #[default]
+    Stay,
+    /// Others are awaited: all begins anew.
+    Wait,
+    /// The guest at this place is asked for what this peer lacks.
+    Fetch(u8, Ask),
+    /// The runs that it names are to sign it.
+    Propose(Proposal),
+    /// This peer is not of the last roster.
+    NotOfRoster,
+    /// Those here are no quorum without these.
+    NoQuorum(Peers),
+}
+
+impl Settlement {
+    /// `wait_until`: when a quorum no longer waits for the others.
+    pub(super) fn new(log: RecoveredLog, wait_until: Duration) -> Self {
+        Settlement {
+            own: log.claim(),
+            log,
+            altered: false,
+            claims: Claims::default(),
+            wait_until,
+            news: true,
+            fetching: None,
+            proposal: None,
+        }
+    }
+
+    pub(super) fn start(&self) -> &Start {
+        self.log.start()
+    }
+
+    /// This peer's place.
+    pub(super) fn me(&self) -> u8 {
+        self.log.me()
+    }
+
+    pub(super) fn place_of(&self, peer: PeerId) -> Option<u8> {
+        let mut places = self.start().roster.iter();
+        let place = places.position(|place| place.peer == peer)?;
+        Some(place as u8)
+    }
+
+    pub(super) fn id_of(&self, place: u8) -> PeerId {
+        self.start().roster[usize::from(place)].peer
+    }
+
+    pub(super) fn is_of_this_match(&self, claim: &Claim) -> bool {
+        claim.start == start_hash(self.start())
+    }
+
+    /// A peer comes, and claims to have recorded so much.
+    ///
+    /// # Errors
+    /// Why it cannot go on here.
+    pub(super) fn come(
+        &mut self,
+        facts: Facts<'_>,
+        place: u8,
+        run: Incarnation,
+        claim: Claim,
+    ) -> Result<(), JoinRefused> {
+        if self.log.names_run(place, run) {
+            return Err(JoinRefused::GoesOn);
+        }
+        // No peer could be given so much.
+        let allowance = facts.limits.catch_up_bytes;
+        let lacks = u64::from(claim.turns.saturating_sub(self.own.turns));
+        if lacks * RECORD as u64 > allowance {
+            return Err(JoinRefused::OtherHistory);
+        }
+        // Others may be about to go on, and do not wait for a peer that comes late: it can come back into the match.
+        self.claims.come(place, run, claim, allowance, facts.now);
+        Ok(())
+    }
+
+    /// A guest goes, by itself or `expelled`. Whether the attempt depends on it.
+    pub(super) fn go(&mut self, now: Duration, place: u8, expelled: bool) -> bool {
+        let fetches = self.fetching.iter().any(|fetching| fetching.from == place);
+        let mut proposed = self.proposal.iter().flat_map(|proposal| &proposal.runs);
+        let takes_part = fetches || proposed.any(|run| run.peer == place);
+        if takes_part || expelled {
+            self.claims.failed(place, now);
+        }
+        self.claims.go(place);
+        self.news = true;
+        takes_part
+    }
+
+    /// When it is to settle.
+    pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
+        if self.news {
+            return Some(now);
+        }
+        let waits = Some(self.wait_until).filter(|until| *until > now);
+        [self.claims.next_counts(), waits]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Settles once all of the roster are here, or the time to wait for them is over.
+    pub(super) fn settle_if_due(&mut self, facts: Facts<'_>) -> Settling {
+        let counts = self.claims.count(facts.now);
+        let news = std::mem::take(&mut self.news) || counts;
+        let overdue = facts.now >= self.wait_until;
+        let mut here = self.claims.peers();
+        here.insert(self.me());
+        if overdue || news && self.log.roster().is_within(here) {
+            self.settle(facts)
+        } else {
+            Settling::default()
+        }
+    }
+
+    /// By the log of a guest that has what a quorum claims to have.
+    fn settle(&mut self, facts: Facts<'_>) -> Settling {
+        let mut settling = Settling::default();
+        self.refuse_old_runs(facts.now, &mut settling);
+        let epoch = self.claims.counting().map(|(_, claim)| claim.epoch).max();
+        let epoch = epoch.filter(|epoch| *epoch > self.log.epoch());
+        // Of a newer epoch the roster is not known here, so nor is how much of it counts.
+        let wanted = match epoch {
+            Some(_) => 0,
+            None => newest_common(&self.claimed(), Voters::new(self.log.roster())),
+        };
+        let newest = epoch.unwrap_or(self.log.epoch());
+        let lacks = epoch.is_some() || wanted > self.log.turns();
+        let gives = self.claims.counting();
+        let gives = gives.filter(|(_, claim)| claim.epoch == newest && claim.turns >= wanted);
+        let least = gives.min_by_key(|(_, claim)| claim.turns);
+        let Some((from, _)) = least.filter(|_| lacks) else {
+            return self.propose(facts, settling);
+        };
+        self.altered = true;
+        if epoch.is_some() {
+            self.log.cut_back_provisional(facts.signer);
+        }
+        let within = facts.limits.handshake;
+        self.fetching = Some(Fetching {
+            from,
+            answer: facts.now + within,
+            until: facts.now + within * ANSWERS,
+        });
+        settling.then = Then::Fetch(from, self.ask());
+        settling
+    }
+
+    /// Refuses guests that proved themselves by a run that is in the log of the match: they may have been let in just
+    /// before the others died, and come again by another run.
+    fn refuse_old_runs(&mut self, now: Duration, settling: &mut Settling) {
+        let claims = self.claims.all();
+        let old = claims.filter(|(place, claimed)| self.log.names_run(*place, claimed.incarnation));
+        for place in old.map(|(place, _)| place).collect::<Vec<_>>() {
+            self.refuse(now, place, JoinRefused::GoesOn, settling);
+        }
+    }
+
+    fn refuse(&mut self, now: Duration, place: u8, why: JoinRefused, settling: &mut Settling) {
+        self.claims.go(place);
+        self.claims.failed(place, now);
+        settling.refused.push((place, why));
+    }
+
+    /// By their own word: the turns of the log's epoch that each voter here holds, which may be more than the log's.
+    fn claimed(&self) -> BTreeMap<u8, u32> {
+        let own = self.log.shared_with(&self.own).unwrap_or(0);
+        let mut held = BTreeMap::from([(self.me(), own)]);
+        let voters = self.log.roster();
+        for (place, claim) in self.claims.counting() {
+            let turns = match claim.epoch == self.log.epoch() {
+                true => Some(claim.turns),
+                false => self.log.shared_with(claim),
+            };
+            if let Some(turns) = turns.filter(|_| voters.contains(place)) {
+                held.insert(place, turns);
+            }
+        }
+        held
+    }
+
+    fn ask(&self) -> Ask {
+        Ask::Log {
+            from: self.log.turns(),
+            attested: 0,
+        }
+    }
+
+    /// Proposes to go on with those here, if that can be.
+    fn propose(&mut self, facts: Facts<'_>, mut settling: Settling) -> Settling {
+        let (voters, epoch) = (Voters::new(self.log.roster()), self.log.epoch());
+        if !voters.members().contains(self.me()) {
+            settling.then = Then::NotOfRoster;
+            return settling;
+        }
+        let held = self.shared(facts.now, voters, &mut settling);
+        let here: Peers = held.keys().copied().collect();
+        if facts.now < self.wait_until && !voters.members().is_within(here) {
+            settling.then = Then::Wait;
+            return settling;
+        }
+        if !voters.is_quorum(here) {
+            settling.then = Then::NoQuorum(voters.members().without(here));
+            return settling;
+        }
+        let cut = newest_common(&held, voters).max(self.log.began());
+        self.altered |= cut < self.log.turns();
+        self.log.cut_back(facts.signer, epoch, cut);
+        let runs = held.iter().map(|(place, turns)| {
+            let claimed = self.claims.of(*place);
+            NewRun {
+                peer: *place,
+                incarnation: claimed.map_or(facts.run, |claimed| claimed.incarnation),
+                held: *turns >= cut,
+            }
+        });
+        let proposal = Proposal {
+            attempt: facts.attempt,
+            epoch,
+            cut,
+            log_hash: self.log.tip(),
+            runs: runs.collect(),
+        };
+        self.proposal = Some(proposal.clone());
+        settling.then = Then::Propose(proposal);
+        settling
+    }
+
+    /// Turns of the log that each voter here shares. A guest with another history is refused.
+    fn shared(
+        &mut self,
+        now: Duration,
+        voters: Voters,
+        settling: &mut Settling,
+    ) -> BTreeMap<u8, u32> {
+        let own = self.log.shared_with(&self.own).unwrap_or(0);
+        let mut held = BTreeMap::from([(self.me(), own)]);
+        let claims = self.claims.counting();
+        let claims: Vec<(u8, Claim)> = claims.map(|(place, claim)| (place, *claim)).collect();
+        // The match had gone on without a peer that is no voter: it comes back once it goes on again.
+        let of_voters = claims
+            .into_iter()
+            .filter(|(place, _)| voters.members().contains(*place));
+        for (place, claim) in of_voters {
+            match self.log.shared_with(&claim) {
+                Some(turns) => {
+                    held.insert(place, turns);
+                }
+                None => self.refuse(now, place, JoinRefused::OtherHistory, settling),
+            }
+        }
+        held
+    }
+
+    /// The guest that gives what this peer lacks, and when it is too slow.
+    pub(super) fn source(&self) -> Option<(u8, Duration)> {
+        let fetching = self.fetching.as_ref()?;
+        Some((fetching.from, fetching.answer.min(fetching.until)))
+    }
+
+    /// Takes a page of the log from that guest.
+    ///
+    /// # Errors
+    /// The guest's place, where its log is of another history.
+    pub(super) fn fetched(
+        &mut self,
+        facts: Facts<'_>,
+        from: u32,
+        records: &[u8],
+    ) -> Result<Settling, u8> {
+        let stay = Ok(Settling::default());
+        let Some(fetching) = &mut self.fetching else {
+            return stay;
+        };
+        let source = fetching.from;
+        let Some(claim) = self.claims.of(source).map(|claimed| claimed.claim) else {
+            return stay;
+        };
+        if from != self.log.turns() {
+            return stay;
+        }
+        let taken = self
+            .log
+            .take(facts.signer, facts.limits, from, records)
+            .is_some();
+        if taken && (self.log.epoch(), self.log.turns()) < (claim.epoch, claim.turns) {
+            fetching.answer = facts.now + facts.limits.handshake;
+            return Ok(Settling {
+                refused: Vec::new(),
+                then: Then::Fetch(source, self.ask()),
+            });
+        }
+        let of_one_history = self.log.claim() == claim && self.log.shared_with(&self.own).is_some();
+        if !taken || !of_one_history {
+            return Err(source);
+        }
+        self.fetching = None;
+        Ok(self.settle(facts))
+    }
+
+    /// A page of the log for a guest that is to go on from the cut.
+    pub(super) fn page(&mut self, guest: u8, from: u32) -> Option<Answer> {
+        let gives = self.proposal.is_some() && self.claims.takes_page(guest);
+        gives.then(|| self.log.page(from))
+    }
+
+    pub(super) fn is_proposed(&self) -> bool {
+        self.proposal.is_some()
+    }
+
+    /// The attempt has failed. All begins anew from what `context` tells was recorded, at once unless others are
+    /// awaited. Whether guests know of a proposal.
+    pub(super) fn begin_anew(
+        &mut self,
+        signer: &dyn Signer,
+        context: &RejoinContext,
+        awaited: bool,
+    ) -> bool {
+        self.news = !awaited;
+        self.fetching = None;
+        // What was fetched is one guest's word until a quorum has it.
+        if std::mem::take(&mut self.altered)
+            && let Ok(log) = RecoveredLog::open(signer, context)
+        {
+            self.log = log;
+        }
+        self.proposal.take().is_some()
+    }
+
+    /// The roster change that reopens the match, once all have signed the proposal.
+    pub(super) fn change(
+        &self,
+        signatures: &SignatureSet,
+        signer: &dyn Signer,
+    ) -> Option<RosterChange> {
+        let proposal = self.proposal.as_ref()?;
+        let reopening = proposal.reopening();
+        let change = RosterChange {
+            epoch: proposal.epoch,
+            ballot: Ballot {
+                round: 0,
+                peer: self.me(),
+            },
+            value: Value::of(reopening.roster(), proposal.cut),
+            accepts: signatures.signatures().collect(),
+            proofs: Vec::new(),
+            reopening: Some(reopening),
+        };
+        self.log.is_reopened_by(signer, &change).then_some(change)
+    }
+
+    /// What this peer goes on from, once a change has reopened the match.
+    pub(super) fn into_reopened(self, change: RosterChange, due: Duration) -> Reopened {
+        self.log.reopened(change, due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogHash;
+    use crate::log::Record;
+    use crate::log::fixture::{false_alarm, signer};
+    use crate::session::lobby::reopening::fixture::{context, log, run, start};
+
+    const NOW: Duration = Duration::from_secs(5);
+    const WAIT: Duration = Duration::from_secs(60);
+
+    fn facts<'a>(signer: &'a dyn Signer, limits: &'a Limits) -> Facts<'a> {
+        Facts {
+            now: NOW,
+            signer,
+            limits,
+            run: run(0),
+            attempt: 0,
+        }
+    }
+
+    /// Peer 0 hosts, and the others come with so many turns each.
+    fn settle(own: u32, guests: &[(u8, u32)], wait_until: Duration) -> (Settlement, Settling) {
+        let (signer, limits) = (signer(0), Limits::default());
+        let mut settlement = Settlement::new(log(0, own), wait_until);
+        for (peer, turns) in guests {
+            let claim = log(*peer, *turns).claim();
+            let came = settlement.come(facts(&signer, &limits), *peer, run(*peer), claim);
+            assert_eq!(came, Ok(()));
+        }
+        let settling = settlement.settle_if_due(facts(&signer, &limits));
+        (settlement, settling)
+    }
+
+    #[test]
+    fn a_quorum_waits_for_the_rest_of_the_roster() {
+        let (settlement, settling) = settle(20, &[(1, 20)], WAIT);
+        assert!(matches!(settling.then, Then::Stay));
+        assert_eq!(settlement.deadline(NOW), Some(WAIT));
+        let (_, settling) = settle(20, &[(1, 20)], NOW);
+        assert!(matches!(settling.then, Then::Propose(_)));
+        let (_, settling) = settle(20, &[], NOW);
+        let missing = Peers::first(3).without(Peers::first(1));
+        assert!(matches!(settling.then, Then::NoQuorum(peers) if peers == missing));
+    }
+
+    #[test]
+    fn the_cut_is_what_a_quorum_holds() {
+        let (_, settling) = settle(20, &[(1, 18), (2, 17)], WAIT);
+        let Then::Propose(proposal) = settling.then else {
+            panic!("all are here");
+        };
+        assert_eq!((proposal.epoch, proposal.cut), (0, 18));
+        assert_eq!(proposal.log_hash, log(0, 18).tip());
+        let held: Vec<(u8, bool)> = proposal
+            .runs
+            .iter()
+            .map(|run| (run.peer, run.held))
+            .collect();
+        assert_eq!(held, [(0, true), (1, true), (2, false)]);
+        let runs: Vec<Incarnation> = proposal.runs.iter().map(|run| run.incarnation).collect();
+        assert_eq!(runs, [run(0), run(1), run(2)]);
+    }
+
+    #[test]
+    fn what_the_host_lacks_is_fetched_from_a_guest() {
+        let (mut settlement, settling) = settle(10, &[(1, 20), (2, 19)], WAIT);
+        let ask = Ask::Log {
+            from: 10,
+            attested: 0,
+        };
+        assert!(matches!(&settling.then, Then::Fetch(2, asked) if *asked == ask));
+        let limits = Limits::default();
+        let (peer, until) = settlement.source().expect("it fetches");
+        assert_eq!((peer, until), (2, NOW + limits.handshake));
+        let Answer::Log { records, .. } = log(2, 19).page(10) else {
+            panic!("a page");
+        };
+        let signer = signer(0);
+        let settling = settlement.fetched(facts(&signer, &limits), 10, &records);
+        let then = settling.expect("it follows").then;
+        assert!(matches!(then, Then::Propose(proposal) if proposal.cut == 19));
+        assert!(settlement.is_proposed() && settlement.source().is_none());
+        assert!(settlement.begin_anew(&signer, &context(10), false));
+        assert_eq!(settlement.log.turns(), 10, "one guest's word does not stay");
+    }
+
+    #[test]
+    fn a_page_that_is_not_what_was_claimed_names_its_guest() {
+        let (signer, limits) = (signer(0), Limits::default());
+        let page = |turns| {
+            let Answer::Log { records, .. } = log(1, turns).page(10) else {
+                panic!("a page");
+            };
+            records
+        };
+        let (mut settlement, _) = settle(10, &[(1, 20), (2, 20)], WAIT);
+        let fetched = settlement.fetched(facts(&signer, &limits), 10, &page(10));
+        assert!(matches!(fetched, Err(1)), "nothing new");
+        assert!(settlement.go(NOW, 1, true), "the attempt fails by it");
+
+        let mut settlement = Settlement::new(log(0, 10), WAIT);
+        for (peer, hash) in [(1, LogHash([9; 16])), (2, log(2, 20).claim().hash)] {
+            let claim = Claim {
+                hash,
+                ..log(peer, 20).claim()
+            };
+            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
+            assert_eq!(came, Ok(()));
+        }
+        let settling = settlement.settle_if_due(facts(&signer, &limits));
+        assert!(matches!(settling.then, Then::Fetch(1, _)));
+        let fetched = settlement.fetched(facts(&signer, &limits), 10, &page(20));
+        assert!(matches!(fetched, Err(1)), "another hash than it claimed");
+    }
+
+    #[test]
+    fn a_guest_with_another_history_is_refused() {
+        let (signer, limits) = (signer(0), Limits::default());
+        let mut settlement = Settlement::new(log(0, 20), NOW);
+        for peer in [1, 2] {
+            let mut claim = log(peer, 20).claim();
+            if peer == 2 {
+                claim.hash = LogHash([9; 16]);
+            }
+            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
+            assert_eq!(came, Ok(()));
+        }
+        let settling = settlement.settle_if_due(facts(&signer, &limits));
+        assert_eq!(settling.refused, [(2, JoinRefused::OtherHistory)]);
+        assert!(matches!(settling.then, Then::Propose(_)));
+    }
+
+    #[test]
+    fn a_run_that_the_log_names_does_not_come_in() {
+        let (signer, limits) = (signer(0), Limits::default());
+        let mut settlement = Settlement::new(log(0, 20), NOW);
+        let (old, claim) = (Incarnation([1; 16]), log(1, 20).claim());
+        let came = settlement.come(facts(&signer, &limits), 1, old, claim);
+        assert_eq!(came, Err(JoinRefused::GoesOn));
+        let far = Claim {
+            turns: u32::MAX,
+            ..claim
+        };
+        let came = settlement.come(facts(&signer, &limits), 1, run(1), far);
+        assert_eq!(came, Err(JoinRefused::OtherHistory), "too much to be given");
+    }
+
+    #[test]
+    fn a_claim_of_a_later_epoch_is_fetched_whatever_its_turns() {
+        let (signer, limits) = (signer(0), Limits::default());
+        let mut settlement = Settlement::new(log(0, 20), NOW);
+        let claim = Claim {
+            epoch: 1,
+            turns: 20,
+            ..log(1, 20).claim()
+        };
+        let came = settlement.come(facts(&signer, &limits), 1, run(1), claim);
+        assert_eq!(came, Ok(()));
+        let settling = settlement.settle_if_due(facts(&signer, &limits));
+        let Then::Fetch(1, Ask::Log { from, .. }) = settling.then else {
+            panic!("its roster is not known here");
+        };
+        assert_eq!(from, 12, "the last turns may be this peer's alone");
+        let mut records = context(20).own.split_off(13);
+        let change = false_alarm(&start(), 0, 20, log(1, 20).head().hash());
+        records.push(Record::Roster(change));
+        let mut page = Vec::new();
+        let mut codec = log(0, 12).head().codec().clone();
+        records
+            .iter()
+            .for_each(|record| codec.encode(record, &mut page));
+        let settling = settlement.fetched(facts(&signer, &limits), 12, &page);
+        let then = settling.expect("a change proves itself").then;
+        assert!(matches!(then, Then::Propose(proposal) if proposal.epoch == 1));
+    }
+}

@@ -1,0 +1,387 @@
+//! This peer's part in a roster change: what it sees around it, when it coordinates, and what it is told.
+
+use super::paxos::{Do, Holding, Input, Joins, Message, Peers, Promise, RECENT, View};
+use super::{Membership, Surroundings};
+use crate::LogHash;
+use crate::log::{RosterChange, Value};
+use crate::session::facts::Fact;
+use crate::session::ledger::{Batches, Ledger};
+use crate::sign::Signer;
+use std::time::Duration;
+
+/// What follows from a part in a roster change, in order.
+pub(crate) enum Action {
+    /// All peers of the match are to hold this vote.
+    Broadcast(Fact),
+    /// It is decided. Proofs are still to be added.
+    Decided(RosterChange),
+}
+
+/// What is seen around this peer.
+struct Observations {
+    holdings: Vec<Holding>,
+    complete: u32,
+    hashes: Vec<LogHash>,
+    suspects: Peers,
+    unwanted: Peers,
+    excused: Peers,
+    present: Peers,
+    joiner: Option<Joins>,
+    asked: Vec<Joins>,
+}
+
+impl Membership {
+    fn observe(
+        &self,
+        joiner: Option<Joins>,
+        around: &Surroundings,
+        ledger: &Ledger,
+    ) -> Observations {
+        let voters = self.epochs.voters();
+        let left = ledger.batches.leaving().and(voters.members());
+        let excused = self.votes.unwanted_by_quorum(voters);
+        let excused = excused.or(around.cheats).or(left);
+        let suspects = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let unwanted = self.suspicion.agreed.or(around.evident_minority);
+        let holdings = holdings(ledger);
+        let proposed = self.epochs.paxos.proposed();
+        let had_to = proposed.is_some_and(|proposed| self.votes.had_to_propose(*proposed));
+        let present = match had_to {
+            true => Peers::default(),
+            false => {
+                let heard = self.suspicion.heard_lately(voters, ledger.places.me());
+                heard.without(self.votes.tell_of_more(&holdings))
+            }
+        };
+        Observations {
+            holdings,
+            complete: ledger.window.complete(),
+            hashes: ledger.window.recent(RECENT),
+            suspects,
+            unwanted,
+            excused,
+            present: present.without(suspects.or(unwanted).or(excused)),
+            joiner,
+            asked: self.readmission.known(),
+        }
+    }
+
+    fn view<'a>(&self, seen: &'a Observations, around: &'a Surroundings) -> View<'a> {
+        View {
+            holdings: &seen.holdings,
+            complete: seen.complete,
+            hashes: &seen.hashes,
+            ahead: &around.ahead,
+            cheats: around.cheats,
+            odd: around.evident_minority,
+            suspects: seen.suspects,
+            unwanted: seen.unwanted,
+            disbelieved: self.suspicion.withholding,
+            excused: seen.excused,
+            present: seen.present,
+            joiner: seen.joiner,
+            asked: &seen.asked,
+        }
+    }
+
+    /// The peers that the next turn, or the change, waits for.
+    pub(crate) fn blockers(&self, around: &Surroundings, ledger: &Ledger, now: Duration) -> Peers {
+        let waited_for = if self.epochs.is_changing() {
+            match self.epochs.paxos.coordinates() {
+                Some(_) => {
+                    let answered = self.epochs.paxos.answered().or(around.cheats);
+                    let silent = self.epochs.voters().members().without(answered);
+                    silent.or(self.unproved(around, ledger))
+                }
+                None => self.waits_for_coordinator(around, ledger, now),
+            }
+        } else if around.stalled_since.is_some() {
+            let complete = ledger.window.complete();
+            let missing = self.voting(|at| !ledger.batches.has(at, complete));
+            missing.or(self.unresponsive(&ledger.places))
+        } else {
+            Peers::default()
+        };
+        waited_for.without(ledger.places.own())
+    }
+
+    /// The same, as the peers were last looked at.
+    pub(crate) fn known_blockers(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        self.blockers(around, ledger, self.suspicion.at)
+    }
+
+    /// The peer that a change waits for which another one coordinates: the one that has been promised an answer to,
+    /// whether or not it was its turn; but while it waits itself for some that have not answered it, those. At first they
+    /// cannot have: a peer that begins attempt after attempt waits for none.
+    fn waits_for_coordinator(
+        &self,
+        around: &Surroundings,
+        ledger: &Ledger,
+        now: Duration,
+    ) -> Peers {
+        let alive = self.alive(around, ledger);
+        let promised = self.epochs.paxos.promised();
+        let promised = promised.filter(|ballot| alive.contains(ballot.peer));
+        let Some(ballot) = promised.filter(|ballot| ballot.peer != self.me) else {
+            let first = alive.lowest();
+            if first != Some(self.me) {
+                return first.into_iter().collect();
+            }
+            // It is this peer's turn: it waits for those that begin later rounds than its own.
+            let own = self.epochs.paxos.begun().map_or(0, |own| own.round);
+            return self.votes.begun_after(own);
+        };
+        let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let answered = self.votes.promised_in(ballot, ledger.places.len());
+        let answered = answered.or(around.cheats);
+        let silent = self.epochs.voters().members();
+        let silent = silent.without(answered.or(gone));
+        match self.votes.has_just_begun(now) || silent.is_empty() {
+            true => std::iter::once(ballot.peer).collect(),
+            false => silent,
+        }
+    }
+
+    /// Those whose promises this peer, as coordinator, waits to see the batches of.
+    pub(super) fn unproved(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let paxos = &self.epochs.paxos;
+        if paxos.begun().is_none() {
+            return Peers::default();
+        }
+        let seen = self.observe(None, around, ledger);
+        paxos.unproved(&self.view(&seen, around))
+    }
+
+    /// Those that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete.
+    fn alive(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let leaves = ledger.batches.leaving();
+        let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let gone = gone.or(leaves).or(around.cheats).or(around.minority);
+        self.epochs.voters().members().without(gone)
+    }
+
+    /// Whether this peer has a reason of its own to freeze when it is asked to.
+    fn sees_cause(&self, around: &Surroundings, ledger: &Ledger) -> bool {
+        let peers = ledger.batches.leaving();
+        let peers = peers.or(around.cheats).or(around.minority);
+        around.stalled_since.is_some()
+            || self.epochs.is_changing()
+            || !self.too_slow(around, ledger).is_empty()
+            || !peers.and(self.epochs.voters().members()).is_empty()
+            || !self.replaced(self.suspicion.at, ledger).is_empty()
+            || around.is_leaving
+            || !self.readmission.is_empty()
+            || !around.wants_turns
+    }
+
+    /// The joiner that is to be let in next. None is let in behind the end, and a joiner knows nothing of why another peer
+    /// is to go.
+    fn joiner(&self, around: &Surroundings, ledger: &Ledger) -> Option<Joins> {
+        let minority = around.minority.and(self.epochs.voters().members());
+        if around.has_ended || !is_cut_attestable(around, ledger) || !minority.is_empty() {
+            return None;
+        }
+        let complete = ledger.window.complete();
+        self.readmission.next(around.plan, complete, around.now)
+    }
+
+    /// Coordinates, where it is this peer's turn and there is a reason. Whether it has begun an attempt.
+    pub(crate) fn coordinate(
+        &mut self,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> (Vec<Action>, bool) {
+        let turn_of_another = self.alive(around, ledger).lowest() != Some(self.me);
+        let decided = self.epochs.pending().is_some();
+        if turn_of_another || decided {
+            return (Vec::new(), false);
+        }
+        let mut actions = self.broadcast_join_requests(around, ledger, signer);
+        let voters = self.epochs.voters();
+        let suspects = self.suspicion.suspects;
+        let joiner = self.joiner(around, ledger);
+        let leavers = ledger.batches.gone();
+        let reasons = leavers.or(around.cheats).and(voters.members());
+        let cause = self.epochs.is_changing()
+            || joiner.is_some()
+            || !reasons.or(suspects).or(self.suspicion.to_remove).is_empty();
+        let alone = voters.members().len() == 1 && joiner.is_none();
+        let lost = suspects.or(around.cheats);
+        let lost = !voters.is_quorum(voters.members().without(lost));
+        let due = self.votes.is_retry_due(around.now) || !self.epochs.is_changing();
+        let begins = cause && !alone && !lost && due;
+        if begins {
+            self.votes.count_attempt();
+            actions.extend(self.handle(Input::Coordinate, around, ledger, signer));
+        }
+        (actions, begins)
+    }
+
+    /// Tells all of joiners that follow and have reached only others: what is proposed is accepted by the peers that were
+    /// told of it.
+    fn broadcast_join_requests(
+        &mut self,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Vec<Action> {
+        let complete = ledger.window.complete();
+        let untold = self.readmission.untold(around.plan, complete, around.now);
+        let told = untold.into_iter().map(|request| {
+            Action::Broadcast(self.tell_request(request, around.now, &ledger.places, signer))
+        });
+        told.collect()
+    }
+
+    /// Looks whether what was seen since allows the next step.
+    pub(crate) fn look(
+        &mut self,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Vec<Action> {
+        self.handle(Input::Look, around, ledger, signer)
+    }
+
+    /// Whether there may be a vote to deliver.
+    pub(crate) fn has_undelivered(&self) -> bool {
+        self.epochs.pending().is_none() && self.votes.has_undelivered()
+    }
+
+    /// The next vote that this peer's part in the agreement is to be told of, and its author.
+    pub(crate) fn next_undelivered(
+        &mut self,
+        around: &Surroundings,
+        ledger: &Ledger,
+    ) -> Option<(u8, Message)> {
+        if self.epochs.pending().is_some() {
+            return None;
+        }
+        // A peer that is to go makes no more attempts: each would take the place of one that may decide so.
+        let voters = self.epochs.voters().members();
+        let asks = match self.sees_cause(around, ledger) {
+            true => voters.without(self.suspicion.to_remove),
+            false => Peers::default(),
+        };
+        let round = self.epochs.paxos.round();
+        self.votes.next_undelivered(asks, round, around.now)
+    }
+
+    /// Tells this peer's part in the agreement of a vote.
+    pub(crate) fn deliver(
+        &mut self,
+        from: u8,
+        message: Message,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Vec<Action> {
+        if let Message::Request(request) = &message {
+            self.note_request(*request, from, around, ledger, signer);
+        }
+        self.handle(Input::Heard(from, message), around, ledger, signer)
+    }
+
+    fn handle(
+        &mut self,
+        input: Input,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Vec<Action> {
+        let seen = self.observe(self.joiner(around, ledger), around, ledger);
+        let view = self.view(&seen, around);
+        let done = self.epochs.paxos.handle(input, &view);
+        let actions = done.into_iter().map(|each| match each {
+            Do::Say(message) => Action::Broadcast(self.cast(message, &ledger.places, signer)),
+            Do::Decided(decision) => {
+                let accept = |peer| Some((peer, self.votes.accept_of(peer, decision.ballot)?));
+                Action::Decided(RosterChange {
+                    epoch: self.epochs.epoch(),
+                    ballot: decision.ballot,
+                    value: decision.value,
+                    accepts: decision.accepts.iter().filter_map(accept).collect(),
+                    proofs: Vec::new(),
+                    reopening: None,
+                })
+            }
+        });
+        actions.collect()
+    }
+
+    /// The log that what is decided, or proposed, wants; the second says whether this peer, as coordinator, is told of
+    /// another one than its batches lead to.
+    pub(crate) fn wanted(&self, around: &Surroundings, ledger: &Ledger) -> (Option<Value>, bool) {
+        if let Some(change) = self.epochs.pending() {
+            return (Some(change.value), false);
+        }
+        if !self.epochs.is_changing() {
+            return (None, false);
+        }
+        let seen = self.observe(None, around, ledger);
+        let view = self.view(&seen, around);
+        let paxos = &self.epochs.paxos;
+        (paxos.wanted(&view), paxos.is_told_another_log(&view))
+    }
+}
+
+/// The first turn of those before which a promise and this peer differ: in a batch that both hold, or in the log.
+pub(crate) fn first_difference(
+    promise: &Promise,
+    ledger: &Ledger,
+    ahead: &[LogHash],
+) -> Option<u32> {
+    let complete = ledger.window.complete();
+    let batches = ledger.places.all().zip(&promise.holdings);
+    let batches = batches.filter_map(|(at, holding)| {
+        let turn = holding.until.wrapping_sub(1);
+        let own = ledger.batches.get(at, turn)?;
+        let differs = holding.newest != 0 && newest_hash(&own.signed.content) != holding.newest;
+        differs.then_some(turn.saturating_sub(2))
+    });
+    let more = promise.complete.checked_sub(complete + 1);
+    let own = more.and_then(|more| ahead.get(more as usize));
+    let told = promise.hashes.first();
+    let log = own.zip(told).is_some_and(|(own, told)| own != told);
+    batches.chain(log.then_some(complete)).min()
+}
+
+/// The log hash that a promise tells, and after how many turns. No peer has completed more than this; a lie about it would
+/// stay for ever.
+pub(crate) fn promised_log(promise: &Promise, complete: u32) -> Option<(u32, LogHash)> {
+    let most = complete.saturating_add(RECENT as u32);
+    let told = promise.hashes.first();
+    let told = told.map(|hash| (promise.complete, *hash));
+    told.filter(|(turns, _)| *turns <= most)
+}
+
+/// Whether batches attest the log up to a cut that is decided on now: the last ones of a match are sealed some turns before
+/// its end. A joiner that is let in behind them could not know that the log it has is the others', and would never take its
+/// place.
+fn is_cut_attestable(around: &Surroundings, ledger: &Ledger) -> bool {
+    let delay = u32::from(around.plan.delay_turns);
+    let limit = ledger.places.start().terms.turn_limit;
+    limit.is_none_or(|limit| ledger.window.complete() + 2 * delay <= limit)
+}
+
+/// What this peer holds of each peer's batches.
+fn holdings(ledger: &Ledger) -> Vec<Holding> {
+    let holding = |batches: &Batches, at: usize| Holding {
+        until: batches.held(at),
+        left: batches.leaves(at).is_some(),
+        newest: batches
+            .newest(at)
+            .map_or(0, |held| newest_hash(&held.signed.content)),
+    };
+    let places = ledger.places.all();
+    places.map(|at| holding(&ledger.batches, at)).collect()
+}
+
+/// The beginning of the hash of a batch's content.
+fn newest_hash(content: &[u8]) -> u64 {
+    let hash = blake3::hash(content);
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}

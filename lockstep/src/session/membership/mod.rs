@@ -1,0 +1,640 @@
+//! Membership: which peers are of the match, and how that changes.
+//!
+//! A peer that turns wait for is suspected (`suspicion`), players may give it more time (`extensions`), and voters agree on
+//! a roster without it (`paxos`), or with a joiner (`readmission`). Each change begins an epoch (`epochs`). A peer that may
+//! have been removed while it slept does nothing until a quorum confirms its part (`fence`).
+
+mod coordination;
+mod epochs;
+mod extensions;
+mod fence;
+pub mod paxos;
+mod readmission;
+mod suspicion;
+#[cfg(test)]
+mod tests;
+mod vote_log;
+
+pub(crate) use coordination::{Action, first_difference, promised_log};
+pub(crate) use readmission::FRESH;
+pub(crate) use suspicion::HeardLink;
+
+use super::facts::{Body, Fact, Topic, Version};
+use super::ledger::{Ledger, Places};
+use super::timers::{Timer, Timers};
+use super::wire::SignedNote;
+use crate::log::{Document, RosterChange, Value, Vote};
+use crate::sign::Signer;
+use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
+use epochs::{Epochs, Told};
+use extensions::Extensions;
+use fence::{Fence, PeerStatus, StatusOf};
+use paxos::{Message, Note, Peers, Request, Voters};
+use readmission::Readmission;
+use sim::Seat;
+use std::time::Duration;
+use suspicion::{Seen, Suspicion};
+use vote_log::VoteLog;
+
+/// What membership is told of the rest of the match.
+pub(crate) struct Surroundings {
+    pub now: Duration,
+    pub plan: Plan,
+    /// The lowest seat of the peer that has slowed the match down for longer than it may.
+    pub too_slow: Option<Seat>,
+    /// Since when the next turn is waited for, and whether the game was told of it.
+    pub stalled_since: Option<Duration>,
+    pub is_stall_told: bool,
+    /// Another turn belongs to the match.
+    pub wants_turns: bool,
+    pub has_ended: bool,
+    /// The match has stopped for a difference.
+    pub is_desynced: bool,
+    pub is_leaving: bool,
+    /// Peers that are convicted of signing two batches for one turn.
+    pub cheats: Peers,
+    /// Peers that differ from a quorum; those of them that a change may remove now; and those that the reports at hand say
+    /// the same of.
+    pub minority: Peers,
+    pub minority_due: Peers,
+    pub evident_minority: Peers,
+    /// Peers that have strayed too often to come back.
+    pub barred: Peers,
+    /// While the roster changes, the log's hash after one turn more than are complete, and so on.
+    pub ahead: Vec<LogHash>,
+}
+
+/// How this peer's part begins.
+pub(crate) enum Since {
+    /// With the match.
+    Start,
+    /// By this change, the last of those before.
+    Change(u32, Value),
+    /// Alone, in this epoch.
+    Alone(u32),
+}
+
+pub(crate) struct Membership {
+    me: u8,
+    epochs: Epochs,
+    votes: VoteLog,
+    suspicion: Suspicion,
+    extensions: Extensions,
+    fence: Fence,
+    readmission: Readmission,
+}
+
+impl Membership {
+    pub(crate) fn new(
+        since: Since,
+        places: &Places,
+        run: Incarnation,
+        suspicion: Duration,
+        now: Duration,
+    ) -> Self {
+        let (me, peers) = (places.me() as u8, places.len());
+        let epochs = match since {
+            Since::Start => Epochs::new(me, peers, now),
+            Since::Change(ended, value) => Epochs::resumed(me, ended, value, now),
+            Since::Alone(epoch) => Epochs::continued(epoch, now),
+        };
+        Membership {
+            me,
+            votes: VoteLog::new(me, epochs.epoch(), now),
+            epochs,
+            suspicion: Suspicion::new(suspicion, peers, now),
+            extensions: Extensions::default(),
+            fence: Fence::new(run, peers, now),
+            readmission: Readmission::new(peers),
+        }
+    }
+
+    /// A peer was not heard since then, when this one came back; batches of turns before `lives_from` are no sign of life.
+    pub(crate) fn note_silence(&mut self, at: usize, since: Duration, lives_from: u32) {
+        self.suspicion.note_silence(at, since, lives_from);
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epochs.epoch()
+    }
+
+    pub(crate) fn epoch_began_at(&self) -> Duration {
+        self.epochs.began_at
+    }
+
+    /// Turns before this epoch.
+    pub(crate) fn epoch_began_with(&self) -> u32 {
+        self.epochs.began_with
+    }
+
+    pub(crate) fn voters(&self) -> Voters {
+        self.epochs.voters()
+    }
+
+    /// Whether the peer at this place is in the roster.
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.epochs.has(at)
+    }
+
+    /// What ends this epoch, while turns up to its cut are not all complete.
+    pub(crate) fn pending(&self) -> Option<&RosterChange> {
+        self.epochs.pending()
+    }
+
+    /// Whether nothing may be completed or sealed.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.epochs.is_frozen()
+    }
+
+    /// Whether a change is under way and not decided.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.epochs.is_changing()
+    }
+
+    /// Whether a decision says that this peer is out.
+    pub(crate) fn is_out(&self) -> bool {
+        self.epochs.is_out()
+    }
+
+    /// Whether a decision says that this peer is in the next epoch's roster.
+    pub(crate) fn stays_for_next(&self) -> bool {
+        self.epochs.stays_for_next()
+    }
+
+    /// Whether a turn belongs to this epoch, as far as that is decided, and is not held up.
+    pub(crate) fn allows(&self, turn: u32) -> bool {
+        self.epochs.allows(turn)
+    }
+
+    /// Whether nothing may be sealed, completed or handed out until others have responded.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fence.is_closed()
+    }
+
+    /// How much longer than usual no peer is suspected in this stall.
+    pub(crate) fn extension(&self) -> Duration {
+        self.extensions.granted()
+    }
+
+    pub(crate) fn suspects(&self) -> Peers {
+        self.suspicion.suspects
+    }
+
+    /// Whether so many peers are lost that the others cannot decide to go on without them.
+    pub(crate) fn has_lost_quorum(&self) -> bool {
+        self.suspicion.lost_quorum
+    }
+
+    /// For how long a peer was not heard.
+    pub(crate) fn unheard(&self, at: usize, now: Duration) -> Duration {
+        self.suspicion.unheard(at, now)
+    }
+
+    /// The epoch whose decision other peers may lack that have not told of theirs.
+    pub(crate) fn let_in(&self) -> Option<u32> {
+        self.epochs.let_in()
+    }
+
+    /// A batch of a peer for this turn arrives.
+    pub(crate) fn note_batch(&mut self, at: usize, turn: u32, now: Duration) {
+        self.suspicion.note_batch(at, turn, now);
+    }
+
+    /// Another peer says that it heard this one then.
+    pub(crate) fn note_heard(&mut self, at: usize, heard_at: Duration) {
+        self.suspicion.note_heard(at, heard_at);
+    }
+
+    pub(crate) fn note_links(&mut self, links: &[HeardLink]) {
+        self.suspicion.note_links(links);
+    }
+
+    /// The players of this peer want to wait longer. Means nothing while no turn waits.
+    pub(crate) fn wait_longer(&mut self, stalled: bool, ledger: &Ledger) {
+        if stalled || self.epochs.is_changing() {
+            self.extensions.vote(ledger.window.complete());
+        }
+    }
+
+    /// How long this peer's clock has stood still, where that was a gap.
+    pub(crate) fn detect_clock_gap(&mut self, now: Duration) -> Option<Duration> {
+        self.fence.detect_clock_gap(now)
+    }
+
+    /// What was slept through was not waited for.
+    pub(crate) fn skip(&mut self, away: Duration, now: Duration) {
+        self.suspicion.skip(away, now);
+    }
+
+    /// Whether others may have removed this peer while it slept. Alone, it may have decided to let another one in, which
+    /// could then have removed it.
+    pub(crate) fn may_be_removed(&self) -> bool {
+        let voters = self.epochs.voters().members();
+        voters.or(self.epochs.next_members()).len() > 1
+    }
+
+    /// Does nothing more until a quorum has responded to this number, which could not be foreseen.
+    pub(crate) fn challenge(&mut self, number: u64) {
+        self.fence.challenge(number);
+    }
+
+    /// The peers that have responded to this peer's challenge. Where it is decided that this peer stays, they may be in the
+    /// next epoch already.
+    fn responded(&self, places: &Places) -> Peers {
+        let epoch = self.epochs.epoch() + u32::from(self.epochs.stays_for_next());
+        let responding = self.fence.responding(epoch, places);
+        responding.and(self.epochs.next_members())
+    }
+
+    /// The voters that have not responded to this peer's challenge.
+    pub(crate) fn unresponsive(&self, places: &Places) -> Peers {
+        if !self.fence.is_closed() {
+            return Peers::default();
+        }
+        let others = self.epochs.voters().members().without(places.own());
+        others.without(self.responded(places))
+    }
+
+    /// Opens the fence once a quorum has responded. Whether it has just done so.
+    pub(crate) fn open_fence(&mut self, places: &Places) -> bool {
+        if !self.fence.is_closed() {
+            return false;
+        }
+        let voters = Voters::new(self.epochs.next_members());
+        let responded = self.responded(places);
+        let alone = voters.members() == places.own();
+        let quorum = voters.is_quorum(responded.or(places.own()));
+        let confirmed = alone || !responded.is_empty() && quorum;
+        if confirmed {
+            self.fence.open();
+        }
+        confirmed
+    }
+
+    /// Says what is new about this peer. What it has accepted and does not know to be decided may be that a challenger goes.
+    pub(crate) fn publish_status(&mut self, places: &Places, signer: &dyn Signer) -> Option<Fact> {
+        let responds_to = match self.epochs.is_frozen() {
+            true => Peers::default(),
+            false => self.epochs.next_members(),
+        };
+        let told = (self.epochs.epoch(), self.extensions.own());
+        let told = self.fence.publish_status(told, responds_to, places, signer);
+        told.map(|(status, note)| status_fact(&status, note))
+    }
+
+    /// Takes a status that came by a link.
+    ///
+    /// # Errors
+    /// What its link is at fault for.
+    pub(crate) fn take_status(
+        &mut self,
+        note: SignedNote,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Result<Option<Fact>, Fault> {
+        let at = note.peer;
+        let Some(peer) = places.get(usize::from(at)) else {
+            return Err(Fault::OutOfPlace);
+        };
+        let Ok(status) = PeerStatus::decode(&note.content, places.len()) else {
+            return Err(Fault::Garbage);
+        };
+        if !self.fence.is_news(at, &status, self.epochs.epoch(), places) {
+            return Ok(None);
+        }
+        let status_of = StatusOf(places.start().match_id, &note.content);
+        let signed = status_of.with(note.signature.into());
+        if !signed.is_by(peer.peer, signer.verifier()) {
+            return Err(Fault::Signature);
+        }
+        let fact = status_fact(&status, note);
+        self.fence.take(at, status);
+        Ok(Some(fact))
+    }
+
+    /// Counts the votes of players to wait longer.
+    pub(crate) fn count_extensions(
+        &mut self,
+        around: &Surroundings,
+        ledger: &Ledger,
+    ) -> Option<Event> {
+        let epoch = self.epochs.epoch();
+        let statuses = self.fence.statuses(&ledger.places);
+        let current = statuses.filter(|(_, status)| status.epoch == epoch);
+        let given = current.map(|(at, status)| (at, status.votes));
+        // A moment in one of the next turns is no stall that the game was told of.
+        let stalls = around.is_stall_told || self.epochs.is_changing();
+        let near = u32::from(around.plan.delay_turns);
+        let voters = self.epochs.voters();
+        self.extensions.count(given, voters, (stalls, near), ledger)
+    }
+
+    /// Looks whether peers are to be suspected. What the game is told.
+    pub(crate) fn watch(&mut self, around: &Surroundings, ledger: &Ledger) -> Vec<Event> {
+        let now = around.now;
+        let voters = self.epochs.voters();
+        let leavers = ledger.batches.gone().and(voters.members());
+        let convicted = around.cheats.and(voters.members());
+        let minority = around.minority.and(voters.members());
+        let to_remove = self.too_slow(around, ledger).without(ledger.places.own());
+        let to_remove = to_remove.or(around.minority_due);
+        let seen = Seen {
+            now,
+            voters,
+            blockers: self.blockers(around, ledger, now),
+            unproved: self.unproved(around, ledger),
+            stalled_since: around.stalled_since,
+            extension: self.extension(),
+            has_cause: self.epochs.is_changing() || !leavers.or(convicted).or(minority).is_empty(),
+            is_leaving: around.is_leaving,
+            minority,
+            to_remove: to_remove.or(self.replaced(now, ledger)),
+        };
+        self.suspicion.watch(&seen, ledger)
+    }
+
+    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
+    fn too_slow(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let slow = around.too_slow;
+        let slow =
+            self.voting(|at| slow.is_some_and(|seat| ledger.places.peer(at).seats.contains(&seat)));
+        self.if_dispensable(slow)
+    }
+
+    /// Peers another run of whose process has followed and asks for their places, where the others can go on without
+    /// them: their players began it, and the run that has the place is a window that does not answer, or forgotten.
+    fn replaced(&self, now: Duration, ledger: &Ledger) -> Peers {
+        let replaced = self.voting(|at| {
+            let since = self.suspicion.run_since(at);
+            let due = since + self.readmission.replaced_after(at) <= now;
+            let may = due && !self.suspicion.is_kept(at, now);
+            at != ledger.places.me() && may && self.readmission.is_asked_for(at, now)
+        });
+        self.if_dispensable(replaced)
+    }
+
+    /// These, where the others are a quorum.
+    fn if_dispensable(&self, peers: Peers) -> Peers {
+        let voters = self.epochs.voters();
+        match voters.is_quorum(voters.members().without(peers)) {
+            true => peers,
+            false => Peers::default(),
+        }
+    }
+
+    /// The voters of which this is true.
+    fn voting(&self, of: impl Fn(usize) -> bool) -> Peers {
+        let members = self.epochs.voters().members().iter();
+        members.filter(|at| of(usize::from(*at))).collect()
+    }
+
+    /// Peers are looked at again while there is a reason to, the clock always.
+    pub(crate) fn timers(&self, around: &Surroundings, ledger: &Ledger, timers: &mut Timers) {
+        timers.set(Timer::ClockGap, Some(self.fence.look_at()));
+        if around.is_desynced {
+            return;
+        }
+        let voters = self.epochs.voters().members();
+        let reasons = around.cheats.or(around.minority).or(ledger.batches.gone());
+        let looks = around.stalled_since.is_some()
+            || self.epochs.is_changing()
+            || self.votes.is_asked()
+            || !self.readmission.is_empty()
+            || !reasons.and(voters).is_empty()
+            || !self.replaced(self.suspicion.at, ledger).is_empty()
+            || !self.too_slow(around, ledger).is_empty();
+        let at = self.suspicion.at + WATCH_EVERY;
+        timers.set(Timer::Watch, looks.then_some(at));
+    }
+
+    /// Another run of a voter's process, which has followed, asks for its place.
+    pub(crate) fn note_replacement(
+        &mut self,
+        at: usize,
+        run: Incarnation,
+        places: &Places,
+        now: Duration,
+    ) {
+        self.readmission.note_replacement(at, run, places, now);
+    }
+
+    /// Whether a request is signed, for this epoch, by the peer whose place it asks for.
+    pub(crate) fn is_signed(
+        &self,
+        request: &Request,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> bool {
+        let peer = places.get(usize::from(request.joins.peer));
+        let epoch = self.epochs.epoch();
+        peer.is_some_and(|peer| request.is_signed_by(peer.peer, signer, places.start(), epoch))
+    }
+
+    /// Takes a request that came from the joiner itself, and passes it on as one that this peer would grant.
+    pub(crate) fn take_request(
+        &mut self,
+        request: Request,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Option<Fact> {
+        let due = self.readmission.is_due(&request, around.now);
+        if !due || self.epochs.pending().is_some() {
+            return None;
+        }
+        self.note_request(request, self.me, around, ledger, signer);
+        Some(self.tell_request(request, around.now, &ledger.places, signer))
+    }
+
+    fn tell_request(
+        &mut self,
+        request: Request,
+        now: Duration,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Fact {
+        self.readmission.tell(request, now);
+        self.cast(Message::Request(request), places, signer)
+    }
+
+    /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and no peer
+    /// does that is convicted, or has strayed too often.
+    fn note_request(
+        &mut self,
+        request: Request,
+        by: u8,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) {
+        let joins = request.joins;
+        let at = usize::from(joins.peer);
+        let places = &ledger.places;
+        let over = at >= places.len()
+            || !places.is_new(at, joins.incarnation)
+            || around.cheats.or(around.barred).contains(joins.peer);
+        let counts = !self.epochs.has(at) && self.epochs.has(usize::from(by));
+        let plausible = Readmission::is_plausible(&request, ledger.window.complete());
+        if !over && plausible && counts && self.is_signed(&request, places, signer) {
+            self.readmission.note(request, by, around.now);
+        }
+    }
+
+    /// Casts a vote of this peer: signs it, and keeps it among the others.
+    fn cast(&mut self, message: Message, places: &Places, signer: &dyn Signer) -> Fact {
+        let epoch = self.epochs.epoch();
+        let note = Note { epoch, message };
+        let content = note.encode();
+        let vote = Vote::of(places.start(), self.me, &content[..]);
+        let vote = vote.expect("this peer is in the start's roster");
+        let signature = vote.sign(signer).into();
+        let signed = SignedNote {
+            peer: self.me,
+            content,
+            signature,
+        };
+        self.keep_vote(note, signed)
+    }
+
+    fn keep_vote(&mut self, note: Note, signed: SignedNote) -> Fact {
+        let Note { epoch, message } = note;
+        let fact = Fact {
+            topic: vote_log::topic(epoch, signed.peer, &message),
+            version: Version::Ballot(message.ballot()),
+            body: Body::Vote(signed.clone()),
+        };
+        let signature = signed.signature.into();
+        self.votes.post(epoch, signed.peer, message, signature);
+        fact
+    }
+
+    /// Reads a vote that came by a link: what it is about, and which version of that. None where votes of its epoch are not
+    /// kept now.
+    ///
+    /// # Errors
+    /// What its link is at fault for.
+    pub(crate) fn read_vote(
+        &self,
+        signed: &SignedNote,
+        places: &Places,
+    ) -> Result<(Note, Option<(Topic, Version)>), Fault> {
+        if usize::from(signed.peer) >= places.len() {
+            return Err(Fault::OutOfPlace);
+        }
+        let Ok(note) = Note::decode(&signed.content) else {
+            return Err(Fault::Garbage);
+        };
+        let topic = vote_log::topic(note.epoch, signed.peer, &note.message);
+        let version = Version::Ballot(note.message.ballot());
+        let kept = self.votes.keeps(note.epoch).then_some((topic, version));
+        Ok((note, kept))
+    }
+
+    /// Takes a vote that came by a link.
+    ///
+    /// # Errors
+    /// Where its signature does not hold: whether it may be that of a run that this peer does not know of, being of an
+    /// epoch to come.
+    pub(crate) fn take_vote(
+        &mut self,
+        note: Note,
+        signed: SignedNote,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Result<Option<Fact>, bool> {
+        if !self.votes.is_news(note.epoch, signed.peer, &note.message) {
+            return Ok(None);
+        }
+        let vote = Vote::of(places.start(), signed.peer, &signed.content[..]);
+        let author = places.key(usize::from(signed.peer));
+        let vote = vote.map(|vote| vote.with(signed.signature.into()));
+        if !vote.is_some_and(|vote| vote.is_by(author, signer.verifier())) {
+            return Err(note.epoch > self.epochs.epoch());
+        }
+        Ok(Some(self.keep_vote(note, signed)))
+    }
+
+    /// Takes a decision that a peer tells: the change, where it ends this epoch. One of an epoch to come waits for that.
+    ///
+    /// # Errors
+    /// Where it does not hold.
+    pub(crate) fn take_decision(
+        &mut self,
+        change: RosterChange,
+        from: Option<PeerId>,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Result<Option<RosterChange>, Fault> {
+        match self.epochs.note_told(change, from) {
+            Told::Nothing => Ok(None),
+            Told::Now(change) if self.holds(&change, places, signer) => Ok(Some(change)),
+            Told::Now(_) => Err(Fault::Signature),
+        }
+    }
+
+    /// A decision on this epoch that a peer told before it began.
+    pub(crate) fn take_earlier_decision(
+        &mut self,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Option<RosterChange> {
+        let told = self.epochs.take_told();
+        told.into_iter()
+            .find(|change| self.holds(change, places, signer))
+    }
+
+    fn holds(&self, change: &RosterChange, places: &Places, signer: &dyn Signer) -> bool {
+        let voters = self.epochs.voters().members();
+        change.is_decided_by(places.start(), voters, |peer, bytes, signature| {
+            signer.verify(peer, bytes, signature)
+        })
+    }
+
+    pub(crate) fn decide(&mut self, change: RosterChange) {
+        self.epochs.decide(change);
+    }
+
+    /// Begins the next epoch, once all turns of this one are complete. What ended it.
+    pub(crate) fn begin_next_epoch(
+        &mut self,
+        complete: u32,
+        now: Duration,
+    ) -> Option<RosterChange> {
+        let change = self.epochs.begin_next(complete, now)?;
+        self.votes.begin_epoch(self.epochs.epoch(), now);
+        Some(change)
+    }
+
+    /// An epoch has begun by whose change some are `removed`.
+    pub(crate) fn settle_epoch(&mut self, removed: Peers, now: Duration) {
+        let held_up = removed.iter();
+        let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));
+        self.readmission
+            .begin_epoch(removed, held_up.collect(), now);
+        self.suspicion.carry_stall_budget(removed, now);
+        self.readmission.forget_requests();
+    }
+
+    /// Another run of a peer's process has its place.
+    pub(crate) fn readmit(&mut self, at: usize, run: Incarnation, now: Duration) {
+        self.suspicion.readmit(at, now);
+        self.readmission.readmit(at);
+        self.fence.readmit(at as u8, run);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn blocked_by(&self, at: usize) -> Duration {
+        self.suspicion.blocked_by(at)
+    }
+}
+
+/// While there is a reason, peers are looked at this often.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
+
+fn status_fact(status: &PeerStatus, note: SignedNote) -> Fact {
+    Fact {
+        topic: Topic::Status(note.peer),
+        version: Version::Status(status.run, status.number),
+        body: Body::Status(note),
+    }
+}

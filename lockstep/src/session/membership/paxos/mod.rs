@@ -1,0 +1,374 @@
+//! The agreement on a roster change: one single-decree Paxos that ends one epoch.
+//!
+//! Pure: no clock, no link, no signature. [`Roster::handle`] takes one [`Input`] and returns what to [`Do`];
+//! whoever runs it decides when a peer is suspected and carries messages. They may be lost, doubled and overtaken.
+//!
+//! 1. A coordinator (the lowest peer that nobody suspects and that does not leave) asks to prepare.
+//! 2. Who promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds.
+//! 3. With the promises of a quorum `S` and of everybody who is not suspected, the coordinator proposes what was
+//!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
+//!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
+//! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it. So does the coordinator
+//!    before it proposes: what nobody has sealed nobody could accept, and whoever tells of it is found out. The value
+//!    names the **log's hash** at the cut, and who holds batches that lead to another one does not accept.
+//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so whoever takes part
+//!    in the next change can fetch all turns of this epoch from one of those who do.
+//! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
+//!
+//! Nobody who stays has completed more than the cut: it promised, and had all batches of what it had completed. Whoever
+//! is removed may have completed up to `delay` turns more: the batches that took, those who stay had sealed when they
+//! had completed `delay` turns less.
+//!
+//! Of a peer that is proved to have signed two batches for one turn nothing counts that is not complete, and alike, at
+//! everybody who stays: the cut is the last turn after which their logs have one hash, and who has completed more goes
+//! back. No coordinator proposes anything else to two whose logs differ, so this never goes back beyond the epoch.
+//!
+//! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
+//!
+//! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
+//! as another run of its process, and begins that epoch, as everybody does, once it has all turns up to the cut.
+
+mod coordinator;
+mod message;
+mod note;
+
+pub use crate::log::{Ballot, Joins, Peers, Value, Voters, decides};
+pub use crate::session::ledger::RECENT;
+use message::hash_after;
+pub use message::{Holding, Message, Promise, Request};
+pub(crate) use note::Note;
+
+use crate::LogHash;
+use std::collections::BTreeMap;
+
+/// A round that is further ahead is none that correct coordinators have come to: it would only use up the numbers.
+const ROUNDS_AHEAD: u32 = 1_000;
+
+/// One peer's part in the roster change that ends one epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Roster {
+    me: u8,
+    voters: Voters,
+    /// The highest round heard of.
+    round: u32,
+    promised: Option<Ballot>,
+    accepted: Option<(Ballot, Value)>,
+    /// What is accepted once its turns are held and its ballot is promised.
+    proposed: Option<(Ballot, Value)>,
+    coordinating: Option<Coordinating>,
+    /// Each voter's newest accept.
+    accepts: BTreeMap<u8, (Ballot, Value)>,
+    decision: Option<Decision>,
+}
+
+/// What a coordinator has been answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Coordinating {
+    ballot: Ballot,
+    promises: BTreeMap<u8, Promise>,
+    /// The voters that promised in its last ballot: it waits for them, suspected or not.
+    promised_before: Peers,
+    has_proposed: bool,
+}
+
+/// What was decided, and by whose accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The ballot in which it was.
+    pub ballot: Ballot,
+    /// What.
+    pub value: Value,
+    /// Whose accepts are known.
+    pub accepts: Peers,
+}
+
+/// What a roster change is told.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Coordinate, in a ballot above all that were heard of. Asked again, a new attempt begins.
+    Coordinate,
+    /// A voter said this: also what this peer itself said.
+    Heard(u8, Message),
+    /// Suspicions may have changed, or batches been stored.
+    Look,
+}
+
+/// What there is to see around a peer.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// What it holds, by index in the start's roster.
+    pub holdings: &'a [Holding],
+    /// Turns complete.
+    pub complete: u32,
+    /// The log's hash after them, after one turn less, and so on: [`RECENT`] of them, or all.
+    pub hashes: &'a [LogHash],
+    /// What that will be after one turn more, after two, and so on, as far as the batches at hand go.
+    pub ahead: &'a [LogHash],
+    /// Peers that it knows to have signed two batches for one turn.
+    pub cheats: Peers,
+    /// Peers of whom it knows that a quorum has another world, or log, than they.
+    pub odd: Peers,
+    /// Voters that it suspects: it waits for no promise of theirs.
+    pub suspects: Peers,
+    /// Voters that it wants removed even if they answer.
+    pub unwanted: Peers,
+    /// Voters that have told of batches and not delivered them: as coordinator it does without their promises where
+    /// the others are a quorum.
+    pub disbelieved: Peers,
+    /// Voters of whom it is known why they may go although they answer: they leave, cheat, or a quorum wants them to.
+    pub excused: Peers,
+    /// Voters that this peer hears, and knows no reason to go without.
+    pub present: Peers,
+    /// Who follows the match and is to come back with the next roster.
+    pub joiner: Option<Joins>,
+    /// All who have asked to come back in this epoch: nobody else is accepted.
+    pub asked: &'a [Joins],
+}
+
+impl View<'_> {
+    /// The log's hash after so many turns, which may be more than are complete; `None` where it is not known.
+    pub fn hash_after(&self, turns: u32) -> Option<LogHash> {
+        match turns.checked_sub(self.complete) {
+            None | Some(0) => hash_after(self.complete, self.hashes, turns),
+            Some(more) => self.ahead.get(more as usize - 1).copied(),
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Do {
+    /// Tell every voter, this peer itself included: what it says counts once it hears it.
+    Say(Message),
+    /// It is decided. Comes once.
+    Decided(Decision),
+}
+
+impl Roster {
+    /// Of peer `me`, at the beginning of an epoch with these voters.
+    pub fn new(me: u8, voters: Voters) -> Self {
+        Roster {
+            me,
+            voters,
+            round: 0,
+            promised: None,
+            accepted: None,
+            proposed: None,
+            coordinating: None,
+            accepts: BTreeMap::new(),
+            decision: None,
+        }
+    }
+
+    /// Who votes.
+    pub fn voters(&self) -> Voters {
+        self.voters
+    }
+
+    /// Whether this peer has promised and nothing is decided: it must complete and seal nothing.
+    pub fn is_frozen(&self) -> bool {
+        self.promised.is_some() && self.decision.is_none()
+    }
+
+    /// What is proposed to this peer, in the ballot that it has promised, and not accepted yet.
+    pub fn proposed(&self) -> Option<&(Ballot, Value)> {
+        let open = |(ballot, _): &&(Ballot, Value)| self.promised == Some(*ballot);
+        self.proposed.as_ref().filter(open)
+    }
+
+    /// The highest ballot that this peer has promised.
+    pub fn promised(&self) -> Option<Ballot> {
+        self.promised
+    }
+
+    /// The ballot that this peer coordinates, while it knows of nobody with a higher one.
+    pub fn coordinates(&self) -> Option<Ballot> {
+        let ballot = self.coordinating.as_ref()?.ballot;
+        let highest = ballot.round >= self.round && self.promised <= Some(ballot);
+        (self.decision.is_none() && highest).then_some(ballot)
+    }
+
+    /// The ballot that this peer has begun last.
+    pub fn begun(&self) -> Option<Ballot> {
+        self.coordinating.as_ref().map(|own| own.ballot)
+    }
+
+    /// The highest round that this peer has heard of; 0 before any.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The voters whose promise this peer has been given as coordinator.
+    pub fn answered(&self) -> Peers {
+        let promises = self.coordinating.iter().flat_map(|own| own.promises.keys());
+        promises.copied().collect()
+    }
+
+    /// What is decided, once it is.
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
+    /// Takes one input and returns what to do, in order.
+    #[must_use]
+    pub fn handle(&mut self, input: Input, view: &View<'_>) -> Vec<Do> {
+        let mut out = Vec::new();
+        if self.decision.is_some() {
+            return out;
+        }
+        match input {
+            Input::Coordinate => self.coordinate(&mut out),
+            Input::Heard(_, Message::Request(_)) => {}
+            Input::Heard(from, message)
+                if self.voters.members().contains(from)
+                    && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
+            {
+                self.round = self.round.max(message.ballot().round);
+                match message {
+                    Message::Prepare(ballot) if ballot.peer == from => {
+                        self.promise(ballot, view, &mut out);
+                        self.accept(view, &mut out);
+                    }
+                    Message::Promise(promise) => self.answer(from, promise, view, &mut out),
+                    Message::Propose(ballot, value) if ballot.peer == from => {
+                        self.proposal(ballot, value);
+                        self.accept(view, &mut out);
+                    }
+                    Message::Accept(ballot, value) => {
+                        self.accepted_by(from, ballot, value, &mut out);
+                    }
+                    // Nobody speaks for another coordinator.
+                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
+                }
+            }
+            Input::Heard(..) => {}
+            Input::Look => {
+                self.propose(view, &mut out);
+                self.accept(view, &mut out);
+            }
+        }
+        out
+    }
+
+    fn coordinate(&mut self, out: &mut Vec<Do>) {
+        let ballot = Ballot {
+            round: self.round.saturating_add(1),
+            peer: self.me,
+        };
+        self.coordinating = Some(Coordinating {
+            ballot,
+            promises: BTreeMap::new(),
+            promised_before: self.answered(),
+            has_proposed: false,
+        });
+        out.push(Do::Say(Message::Prepare(ballot)));
+    }
+
+    fn promise(&mut self, ballot: Ballot, view: &View<'_>, out: &mut Vec<Do>) {
+        if self.promised.is_some_and(|promised| promised >= ballot) {
+            return;
+        }
+        self.promised = Some(ballot);
+        out.push(Do::Say(Message::Promise(Promise {
+            ballot,
+            holdings: view.holdings.to_vec(),
+            complete: view.complete,
+            hashes: view.hashes.to_vec(),
+            accepted: self.accepted,
+            unwanted: view.unwanted.and(self.voters.members()),
+        })));
+    }
+
+    fn answer(&mut self, from: u8, promise: Promise, view: &View<'_>, out: &mut Vec<Do>) {
+        let Some(own) = &mut self.coordinating else {
+            return;
+        };
+        if own.ballot == promise.ballot && promise.holdings.len() == view.holdings.len() {
+            own.promises.insert(from, promise);
+            self.propose(view, out);
+        }
+    }
+
+    fn proposal(&mut self, ballot: Ballot, value: Value) {
+        let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
+        let open = self.promised.is_none_or(|promised| promised <= ballot)
+            && self.accepted.is_none_or(|(known, _)| known < ballot);
+        let possible = value.can_end(self.voters.members());
+        if newer && open && possible {
+            self.proposed = Some((ballot, value));
+        }
+    }
+
+    /// Whether so many stay, or are known to go for a reason, that a correct coordinator may have proposed it: others go
+    /// only where a quorum has answered without them.
+    fn keeps_enough(&self, value: &Value, view: &View<'_>) -> bool {
+        let excused = view.excused.and(self.voters.members());
+        self.voters.is_quorum(value.stay().or(excused))
+    }
+
+    /// Whether all stay that are heard and have no reason to go: a coordinator alone removes no other peer.
+    fn keeps_present(&self, value: &Value, view: &View<'_>) -> bool {
+        let present = view.present.and(self.voters.members());
+        present.is_within(value.stay())
+    }
+
+    /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
+    fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+        let Some((ballot, value)) = self.proposed else {
+            return;
+        };
+        let promised = self.promised;
+        if promised.is_some_and(|promised| promised > ballot) {
+            self.proposed = None;
+            return;
+        }
+        // Nobody is called a cheat unproved, nor odd by who has not seen it, and nobody stays with another log, or with
+        // more turns than count.
+        let stays = value.roster.contains(self.me);
+        let misplaced = match value.cheats.is_empty() {
+            true => view.complete > value.cut,
+            false => view.complete < value.cut,
+        };
+        let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
+        let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
+        if !known || stays && unlike {
+            return;
+        }
+        let mut holdings = self.voters.members().iter().map(|peer| {
+            let holding = view.holdings.get(usize::from(peer));
+            holding.is_some_and(|holding| holding.reaches(value.cut))
+        });
+        let asked = value.joins.is_none_or(|joins| view.asked.contains(&joins));
+        if promised == Some(ballot) && asked && holdings.all(|reaches| reaches) {
+            self.accepted = Some((ballot, value));
+            self.proposed = None;
+            out.push(Do::Say(Message::Accept(ballot, value)));
+        }
+    }
+
+    fn accepted_by(&mut self, from: u8, ballot: Ballot, value: Value, out: &mut Vec<Do>) {
+        let known = self.accepts.get(&from);
+        if known.is_some_and(|(known, _)| *known >= ballot) {
+            return;
+        }
+        self.accepts.insert(from, (ballot, value));
+        let alike = self
+            .accepts
+            .iter()
+            .filter(|(_, accept)| **accept == (ballot, value));
+        let accepts: Peers = alike.map(|(peer, _)| *peer).collect();
+        if decides(self.voters, value, accepts) {
+            let decision = Decision {
+                ballot,
+                value,
+                accepts,
+            };
+            self.decision = Some(decision);
+            out.push(Do::Decided(decision));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

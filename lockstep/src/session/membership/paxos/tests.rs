@@ -1,0 +1,286 @@
+use super::*;
+use crate::PeerId;
+use crate::log::{Accept, Document, RosterChange};
+use crate::session::ledger::fixture::start;
+use crate::sign::{KeyedHash, Signer};
+use std::collections::VecDeque;
+
+/// The log's hash after any turn.
+const LOG: LogHash = LogHash([5; 16]);
+
+/// Rosters that hear each other at once, unless one of them is dead.
+struct Table {
+    rosters: Vec<Roster>,
+    held: Vec<Vec<Holding>>,
+    dead: Peers,
+    unwanted: Peers,
+    /// What peers hear of the others, where it is not that the coordinator alone suspects some.
+    present: Peers,
+    /// Whose batches lead to another log.
+    astray: Peers,
+    said: VecDeque<(u8, Message)>,
+    decided: Vec<Option<Decision>>,
+}
+
+impl Table {
+    /// `held[i][j]`: turns of `j` that `i` holds.
+    fn new(held: &[&[u32]]) -> Self {
+        let voters = Voters::new(Peers::first(held.len()));
+        let holding = |until: &u32| Holding {
+            until: *until,
+            ..Holding::default()
+        };
+        Table {
+            rosters: (0..held.len() as u8)
+                .map(|at| Roster::new(at, voters))
+                .collect(),
+            held: held
+                .iter()
+                .map(|row| row.iter().map(holding).collect())
+                .collect(),
+            dead: Peers::default(),
+            unwanted: Peers::default(),
+            present: Peers::default(),
+            astray: Peers::default(),
+            said: VecDeque::new(),
+            decided: vec![None; held.len()],
+        }
+    }
+
+    fn tell(&mut self, at: u8, input: Input) {
+        if self.dead.contains(at) {
+            return;
+        }
+        // Promises tell.
+        let left = self.held.iter().flat_map(|row| (0..).zip(row));
+        let left = left.filter(|(_, holding)| holding.left);
+        let left = left.map(|(of, _)| of).collect();
+        let view = View {
+            holdings: &self.held[usize::from(at)],
+            complete: 0,
+            hashes: &[LOG],
+            ahead: match self.astray.contains(at) {
+                true => &[LogHash([6; 16]); 16],
+                false => &[LOG; 16],
+            },
+            cheats: Peers::default(),
+            odd: Peers::default(),
+            suspects: self.dead.or(self.unwanted),
+            unwanted: self.unwanted,
+            disbelieved: Peers::default(),
+            excused: self.unwanted.or(left),
+            present: self.present,
+            joiner: None,
+            asked: &[],
+        };
+        for each in self.rosters[usize::from(at)].handle(input, &view) {
+            match each {
+                Do::Say(message) => self.said.push_back((at, message)),
+                Do::Decided(decision) => self.decided[usize::from(at)] = Some(decision),
+            }
+        }
+    }
+
+    /// Everybody hears all that is said, until nobody says anything more or `ends` says so.
+    fn run(&mut self, ends: impl Fn(&Message) -> bool) {
+        while let Some((from, message)) = self.said.pop_front() {
+            if ends(&message) {
+                return;
+            }
+            for at in 0..self.rosters.len() as u8 {
+                self.tell(at, Input::Heard(from, message.clone()));
+            }
+        }
+    }
+
+    fn coordinate(&mut self, at: u8) {
+        self.tell(at, Input::Coordinate);
+        self.run(|_| false);
+    }
+
+    fn values(&self) -> Vec<Option<Value>> {
+        let decided = self.decided.iter();
+        decided
+            .map(|decision| decision.map(|decision| decision.value))
+            .collect()
+    }
+}
+
+#[test]
+fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    table.dead.insert(2);
+    table.present = Peers(0b100);
+    table.coordinate(0);
+    assert_eq!(table.values(), [None, None, None]);
+    table.present = Peers::default();
+    for at in [0, 1] {
+        table.tell(at, Input::Look);
+    }
+    table.run(|_| false);
+    assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
+}
+
+fn value(roster: u16, cut: u32) -> Option<Value> {
+    Some(Value::of(Peers(roster), cut).with_log(LOG))
+}
+
+#[test]
+fn a_dead_peer_is_removed_after_what_any_survivor_holds() {
+    let mut table = Table::new(&[&[7, 7, 5], &[7, 7, 6], &[6, 6, 7]]);
+    table.dead.insert(2);
+    table.coordinate(0);
+    assert!(
+        table.rosters[0].is_frozen(),
+        "it lacks turn 5 of the dead peer"
+    );
+    assert_eq!(table.values(), [None, None, None]);
+    table.held[0][2].until = 6;
+    table.tell(0, Input::Look);
+    table.run(|_| false);
+    assert_eq!(table.values(), [value(0b011, 6), value(0b011, 6), None]);
+    assert!(!table.rosters[0].is_frozen());
+}
+
+#[test]
+fn nobody_is_gone_where_all_answer() {
+    let mut table = Table::new(&[&[4, 4], &[4, 4]]);
+    table.coordinate(1);
+    assert_eq!(table.values(), [value(0b11, 4), value(0b11, 4)]);
+}
+
+#[test]
+fn a_guest_alone_decides_nothing() {
+    let mut table = Table::new(&[&[4, 4], &[4, 4]]);
+    table.dead.insert(0);
+    table.coordinate(1);
+    assert_eq!(table.values(), [None, None]);
+    assert!(table.rosters[1].is_frozen());
+}
+
+#[test]
+fn a_host_that_leaves_votes_for_its_guest() {
+    let mut table = Table::new(&[&[4, 4], &[4, 4]]);
+    table.held[1][0].left = true;
+    table.coordinate(1);
+    assert_eq!(
+        table.values(),
+        [value(0b10, 4); 2].map(|value| value.map(|value| Value {
+            left: Peers(0b01),
+            ..value
+        }))
+    );
+}
+
+#[test]
+fn who_holds_what_leads_to_another_log_does_not_accept() {
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.astray.insert(1);
+    table.coordinate(0);
+    let decided = table.decided[0].map(|decision| (decision.value, decision.accepts));
+    assert_eq!(decided, value(0b111, 4).map(|value| (value, Peers(0b101))));
+    assert!(table.rosters[1].proposed().is_some(), "it may yet");
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.astray = Peers(0b110);
+    table.coordinate(0);
+    assert_eq!(table.values(), [None, None, None]);
+}
+
+#[test]
+fn what_may_be_decided_is_proposed_again_by_the_next_coordinator() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    table.tell(0, Input::Coordinate);
+    // The first coordinator dies when its proposal, for all three, has been accepted by the others.
+    table.run(|message| matches!(message, Message::Accept(..)));
+    table.said.clear();
+    table.dead.insert(0);
+    table.coordinate(1);
+    assert_eq!(table.values(), [None, value(0b111, 5), value(0b111, 5)]);
+    let ballot = table.decided[1].map(|decision| decision.ballot);
+    assert_eq!(ballot, Some(Ballot { round: 2, peer: 1 }));
+}
+
+#[test]
+fn a_quorum_removes_who_answers_and_blocks() {
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.unwanted.insert(2);
+    table.coordinate(0);
+    assert_eq!(table.values()[0], value(0b011, 4));
+}
+
+#[test]
+fn who_is_no_voter_is_not_heard() {
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    let prepare = Message::Prepare(Ballot { round: 1, peer: 3 });
+    table.tell(0, Input::Heard(3, prepare));
+    // Nor does one peer coordinate in the name of another.
+    table.tell(
+        0,
+        Input::Heard(1, Message::Prepare(Ballot { round: 1, peer: 2 })),
+    );
+    assert!(!table.rosters[0].is_frozen());
+}
+
+#[test]
+fn a_decision_is_proved_by_its_accepts() {
+    let signers: Vec<KeyedHash> = (0..3).map(|at| KeyedHash::new(PeerId([at; 32]))).collect();
+    let start = start(3);
+    let ballot = Ballot { round: 1, peer: 0 };
+    let value = value(0b011, 9).expect("there is one");
+    let accept = |peer: u8| {
+        let accept = Accept::of(&start, peer, 4, ballot, value).expect("a place");
+        (peer, accept.sign(&signers[usize::from(peer)]))
+    };
+    let change = RosterChange {
+        epoch: 4,
+        ballot,
+        value,
+        accepts: vec![accept(0), accept(1)],
+        reopening: None,
+        proofs: Vec::new(),
+    };
+    let holds = |change: &RosterChange| {
+        change.is_decided_by(&start, Peers(0b111), |peer, bytes, signature| {
+            signers[0].verify(peer, bytes, signature)
+        })
+    };
+    assert!(holds(&change));
+    let changed = |edit: &dyn Fn(&mut RosterChange)| {
+        let mut changed = change.clone();
+        edit(&mut changed);
+        holds(&changed)
+    };
+    assert!(!changed(&|change| change.epoch = 5));
+    assert!(!changed(&|change| change.value.cut = 8));
+    assert!(!changed(&|change| change.value.log_hash = None));
+    assert!(!changed(&|change| change.ballot.round = 2));
+    assert!(
+        !changed(&|change| change.accepts.truncate(1)),
+        "one of three"
+    );
+    assert!(!changed(&|change| change.accepts[1].1[3] ^= 1));
+    assert!(
+        !changed(&|change| change.accepts[1].0 = 2),
+        "somebody else's"
+    );
+    // Two of three, but only one of the two who stay: nobody who goes on might have all turns.
+    let other = RosterChange {
+        accepts: vec![accept(1), accept(2)],
+        ..change.clone()
+    };
+    assert!(!holds(&other));
+}
+
+#[test]
+fn a_note_has_one_encoding() {
+    let message = Message::Propose(Ballot { round: 3, peer: 1 }, Value::of(Peers(5), 300));
+    let note = Note { epoch: 2, message };
+    let bytes = note.encode();
+    assert_eq!(Note::decode(&bytes), Ok(note));
+    assert!(Note::decode(&[&bytes[..], &[0]].concat()).is_err());
+    assert!(Note::decode(&bytes[..bytes.len() - 1]).is_err());
+    // A varint in a longer form than needed.
+    let mut longer = bytes.clone();
+    longer.splice(0..1, [0x82, 0x00]);
+    assert!(Note::decode(&longer).is_err());
+}

@@ -1,0 +1,314 @@
+//! Readmission: joiners ask to come back, and each voter tells the others of those that it would let in.
+
+use super::paxos::{Joins, Peers, Request};
+use crate::session::ledger::Places;
+use crate::{Incarnation, Plan};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Turns that a joiner may have beyond this peer, at most: others may be so far ahead of it.
+const TURNS_AHEAD: u32 = 64;
+/// A joiner that has said for so long nothing new is not let in: it may be gone again.
+pub(crate) const FRESH: Duration = Duration::from_secs(1);
+/// A joiner's request is passed on as often as this.
+const AGAIN: Duration = Duration::from_millis(300);
+/// Another run of a process is heard of by its own links no sooner.
+const NEXT_RUN: Duration = Duration::from_secs(1);
+/// Runs of one process that are remembered of those that one voter has told of: longer than a decision takes.
+const RUNS: usize = 8;
+/// A peer that has held the others up is let in again, the second time, after so long, the third time after twice this
+/// time, and so on.
+const BACK_AFTER: Duration = Duration::from_secs(60);
+/// Another run of one process may have the place of the one before at once, and after that one has had it for so long the
+/// second time, twice as long the third, and so on up to so many times: each time costs the others a change.
+const REPLACED_AFTER: Duration = Duration::from_secs(15);
+const REPLACED_MOST: u32 = 4;
+
+pub(super) struct Readmission {
+    /// By place, the last run of each joiner of this epoch.
+    asked: BTreeMap<u8, Asked>,
+    /// By voter and place, the last runs that the voter has told of: where one dies and the next one asks, what was
+    /// proposed for the first can still be accepted. A voter that makes up runs takes no place of those that others tell of.
+    known: BTreeMap<(u8, u8), VecDeque<Joins>>,
+    /// By place, the run that this peer has told all of, and since when.
+    told: BTreeMap<u8, (Joins, Duration)>,
+    /// By place.
+    absences: Vec<Absence>,
+}
+
+struct Asked {
+    request: Request,
+    heard_at: Duration,
+}
+
+/// How a peer came to be away.
+#[derive(Clone, Copy, Default)]
+struct Absence {
+    /// From when on this peer proposes to let it in again.
+    back_at: Duration,
+    /// How often it was removed after it had held the others up for long.
+    held_up: u32,
+    /// When another run of its process last asked for its place, having followed.
+    replaced_at: Option<Duration>,
+    /// How often it was removed while one asked.
+    replaced: u32,
+}
+
+impl Readmission {
+    pub(super) fn new(peers: usize) -> Self {
+        Readmission {
+            asked: BTreeMap::new(),
+            known: BTreeMap::new(),
+            told: BTreeMap::new(),
+            absences: vec![Absence::default(); peers],
+        }
+    }
+
+    /// Whether no joiner has asked in this epoch.
+    pub(super) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// All that have asked: what is proposed for one can be accepted.
+    pub(super) fn known(&self) -> Vec<Joins> {
+        self.known.values().flatten().copied().collect()
+    }
+
+    /// Whether a request says more than the last one.
+    fn is_news(&self, request: &Request) -> bool {
+        let last = self.asked.get(&request.joins.peer);
+        last.map(|asked| asked.request)
+            .is_none_or(|last| last.joins != request.joins || last.turns < request.turns)
+    }
+
+    /// Whether a request that came from the joiner itself is to be told to all now.
+    pub(super) fn is_due(&self, request: &Request, now: Duration) -> bool {
+        let known = self.asked.get(&request.joins.peer);
+        let due = match self.told.get(&request.joins.peer) {
+            Some((joins, since)) if *joins != request.joins => *since + NEXT_RUN <= now,
+            Some(_) => known.is_none_or(|asked| asked.heard_at + AGAIN <= now),
+            None => true,
+        };
+        due && self.is_news(request)
+    }
+
+    /// Whether a joiner can have come as far, where so many turns are complete.
+    pub(super) fn is_plausible(request: &Request, complete: u32) -> bool {
+        request.turns <= complete.saturating_add(TURNS_AHEAD)
+    }
+
+    /// A voter tells of a request.
+    pub(super) fn note(&mut self, request: Request, by: u8, now: Duration) {
+        let joins = request.joins;
+        let known = self.known.entry((by, joins.peer)).or_default();
+        if !known.contains(&joins) {
+            known.push_back(joins);
+            if known.len() > RUNS {
+                known.pop_front();
+            }
+        }
+        if self.is_news(&request) {
+            let heard_at = now;
+            self.asked.insert(joins.peer, Asked { request, heard_at });
+        }
+    }
+
+    /// This peer tells all of a request as one that it would grant.
+    pub(super) fn tell(&mut self, request: Request, now: Duration) {
+        let joins = request.joins;
+        let since = match self.told.get(&joins.peer) {
+            Some((told, since)) if *told == joins => *since,
+            _ => now,
+        };
+        self.told.insert(joins.peer, (joins, since));
+    }
+
+    /// The requests of joiners that follow and have reached only others.
+    pub(super) fn untold(&self, plan: Plan, complete: u32, now: Duration) -> Vec<Request> {
+        let asked = self.asked.values().filter(|asked| {
+            let joins = asked.request.joins;
+            let told = self.told.get(&joins.peer);
+            told.is_none_or(|(told, since)| *told != joins && *since + NEXT_RUN <= now)
+        });
+        let untold = asked.filter(|asked| self.follows(asked, plan, complete, now));
+        untold.map(|asked| asked.request).collect()
+    }
+
+    /// The joiner that is to be let in next.
+    pub(super) fn next(&self, plan: Plan, complete: u32, now: Duration) -> Option<Joins> {
+        let mut told = self.asked.values().filter(|asked| {
+            let joins = asked.request.joins;
+            let told = self.told.get(&joins.peer);
+            let is_told = told.is_some_and(|(told, _)| *told == joins);
+            is_told && self.follows(asked, plan, complete, now)
+        });
+        told.next().map(|asked| asked.request.joins)
+    }
+
+    /// Whether a joiner follows, was heard of lately, and may come back by now.
+    fn follows(&self, asked: &Asked, plan: Plan, complete: u32, now: Duration) -> bool {
+        let lately = FRESH.as_millis() / plan.turn().as_millis().max(1);
+        let reach = u32::from(plan.delay_turns) + lately as u32 + 1;
+        let Request { joins, turns, .. } = asked.request;
+        let absence = self.absences.get(usize::from(joins.peer));
+        let may = absence.is_some_and(|absence| absence.back_at <= now);
+        may && asked.heard_at + FRESH > now && turns.saturating_add(reach) >= complete
+    }
+
+    /// Another run of a voter's process has followed, and asks for its place.
+    pub(super) fn note_replacement(
+        &mut self,
+        at: usize,
+        run: Incarnation,
+        places: &Places,
+        now: Duration,
+    ) {
+        if places.is_new(at, run) {
+            self.absences[at].replaced_at = Some(now);
+        }
+    }
+
+    /// Whether another run of its process has asked for a peer's place of late.
+    pub(super) fn is_asked_for(&self, at: usize, now: Duration) -> bool {
+        let asked = self.absences[at].replaced_at;
+        asked.is_some_and(|asked| now < asked + FRESH)
+    }
+
+    /// For how long a run must have had its place before another one of its process may have it.
+    pub(super) fn replaced_after(&self, at: usize) -> Duration {
+        REPLACED_AFTER * self.absences[at].replaced.min(REPLACED_MOST)
+    }
+
+    /// An epoch begins by whose change some are `removed`, of whom some have held the others up for long.
+    pub(super) fn begin_epoch(&mut self, removed: Peers, held_up: Peers, now: Duration) {
+        for at in removed.iter().map(usize::from) {
+            if self.is_asked_for(at, now) {
+                let replaced = &mut self.absences[at].replaced;
+                *replaced = replaced.saturating_add(1);
+            }
+            if held_up.contains(at as u8) {
+                let absence = &mut self.absences[at];
+                absence.back_at = now + BACK_AFTER * absence.held_up;
+                absence.held_up = absence.held_up.saturating_add(1);
+            }
+        }
+    }
+
+    /// What was asked in the epoch before is to be asked again.
+    pub(super) fn forget_requests(&mut self) {
+        self.asked.clear();
+        self.known.clear();
+        self.told.clear();
+    }
+
+    /// A joiner has its place again.
+    pub(super) fn readmit(&mut self, at: usize) {
+        let Absence {
+            held_up, replaced, ..
+        } = self.absences[at];
+        self.absences[at] = Absence {
+            held_up,
+            replaced,
+            ..Absence::default()
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn request(peer: u8, run: u8, turns: u32) -> Request {
+        Request {
+            joins: Joins {
+                peer,
+                incarnation: Incarnation([run; 16]),
+            },
+            turns,
+            signature: ([0; 32], [0; 32]),
+        }
+    }
+
+    #[test]
+    fn what_was_proposed_for_a_run_can_be_accepted_when_the_next_run_asks() {
+        let mut readmission = Readmission::new(4);
+        let (first, next) = (request(2, 50, 100), request(2, 51, 100));
+        readmission.note(first, 0, Duration::ZERO);
+        readmission.note(next, 0, Duration::ZERO);
+        assert_eq!(readmission.known(), [first.joins, next.joins]);
+        let asked = readmission.asked[&2].request;
+        assert_eq!(asked.joins, next.joins, "the run that is let in next");
+        // Whatever another voter tells takes no place of theirs.
+        for run in 0..=255 {
+            readmission.note(request(2, run, 100), 1, Duration::ZERO);
+            readmission.note(request(3, run, 100), 1, Duration::ZERO);
+        }
+        let known = readmission.known();
+        assert!(known.starts_with(&[first.joins, next.joins]));
+        assert_eq!(known.len(), 2 + 2 * RUNS);
+    }
+
+    #[test]
+    fn a_joiner_is_let_in_once_it_follows_and_was_heard_lately() {
+        let mut readmission = Readmission::new(3);
+        let plan = Plan::default();
+        let asks = request(2, 50, 100);
+        assert!(readmission.is_due(&asks, Duration::ZERO));
+        readmission.note(asks, 0, Duration::ZERO);
+        assert_eq!(readmission.untold(plan, 100, Duration::ZERO), [asks]);
+        assert_eq!(readmission.next(plan, 100, Duration::ZERO), None);
+        readmission.tell(asks, Duration::ZERO);
+        let next = |readmission: &Readmission, complete: u32, now: Duration| {
+            readmission.next(plan, complete, now)
+        };
+        assert_eq!(next(&readmission, 100, Duration::ZERO), Some(asks.joins));
+        assert_eq!(
+            next(&readmission, 900, Duration::ZERO),
+            None,
+            "too far behind"
+        );
+        assert_eq!(next(&readmission, 100, FRESH), None, "too long ago");
+        assert!(!readmission.is_due(&asks, SECOND), "nothing new");
+        assert!(!Readmission::is_plausible(&request(2, 50, 165), 100));
+    }
+
+    #[test]
+    fn a_peer_that_holds_the_others_up_comes_back_later_each_time() {
+        let mut readmission = Readmission::new(3);
+        let (peer, nobody) = (Peers(0b100), Peers::default());
+        let now = SECOND * 100;
+        for waits in [0, 60, 120] {
+            readmission.begin_epoch(peer, peer, now);
+            assert_eq!(readmission.absences[2].back_at, now + SECOND * waits);
+            readmission.readmit(2);
+            assert_eq!(readmission.absences[2].back_at, Duration::ZERO);
+        }
+        readmission.begin_epoch(peer, nobody, now);
+        assert_eq!(readmission.absences[2].back_at, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_place_is_given_to_another_run_later_each_time() {
+        let places = crate::session::ledger::fixture::ledger(3).places;
+        let mut readmission = Readmission::new(3);
+        let (run, peer) = (Incarnation([9; 16]), Peers(0b100));
+        readmission.note_replacement(2, places.peer(2).incarnation, &places, SECOND);
+        assert!(
+            !readmission.is_asked_for(2, SECOND),
+            "the run in force itself"
+        );
+        for times in 0..6u32 {
+            assert_eq!(
+                readmission.replaced_after(2),
+                REPLACED_AFTER * times.min(REPLACED_MOST)
+            );
+            readmission.note_replacement(2, run, &places, SECOND);
+            assert!(
+                readmission.is_asked_for(2, SECOND) && !readmission.is_asked_for(2, SECOND * 2)
+            );
+            readmission.begin_epoch(peer, Peers::default(), SECOND);
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Suspicion: a peer that turns, or a change, wait for, and that is not heard, or is heard and for too long does not send
+//! what is waited for.
+
+use super::paxos::{Peers, Voters};
+use crate::log::STALL_BUDGET;
+use crate::session::ledger::Ledger;
+use crate::{Event, TurnNumber};
+use std::time::Duration;
+
+/// A peer is given back such a part of the time that passes: a tenth.
+const GIVEN_BACK: u32 = 10;
+/// A peer that has so much of it left is not begun without, but gone without where another one begins: clocks of peers
+/// that wait for the same are not quite the same.
+const AGREED_BEFORE: Duration = Duration::from_secs(1);
+/// So long this peer begins no change again to remove one that the others have kept.
+const KEPT_FOR: Duration = STALL_BUDGET;
+/// A peer that comes back has used up no more of its stall budget than this.
+const HALF_SPENT: Duration = Duration::from_secs(5);
+/// A peer that tells of batches and does not deliver them for so long, all told, is withholding. Short enough for the
+/// others not to call the coordinator late that waits for them.
+const PROVED_WITHIN: Duration = Duration::from_secs(4);
+/// A leaving peer counts as gone after this long without a packet.
+const GONE: Duration = Duration::from_secs(1);
+/// No more time than this passes at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+pub(super) struct Suspicion {
+    /// How long silence lasts before a peer is suspected.
+    time: Duration,
+    /// When peers were last looked at.
+    pub at: Duration,
+    pub suspects: Peers,
+    /// Peers that are to be removed though they answer.
+    pub to_remove: Peers,
+    /// Peers that this one would vote to remove: `to_remove`, and peers about to be of it.
+    pub agreed: Peers,
+    /// Those of `to_remove` that have told of batches and not delivered them.
+    pub withholding: Peers,
+    /// Those of `to_remove` that were named, until they have enough of their time back.
+    named: Peers,
+    /// So many are suspected that the others are no quorum.
+    pub lost_quorum: bool,
+    /// By place.
+    of: Vec<Watched>,
+}
+
+#[derive(Clone)]
+struct Watched {
+    /// When the peer was last heard, by any path.
+    heard_at: Duration,
+    /// Batches for turns before this one may have been sealed before the peer fell silent: they are no sign of life.
+    lives_from: u32,
+    /// For how long the peer has blocked turns of late though it was heard.
+    blocked: Duration,
+    /// The others have kept the peer, and this one would not: until then it begins no change again to remove it.
+    kept_until: Duration,
+    /// For how long the peer has owed, in this epoch, batches that it told of.
+    unproved: Duration,
+    /// Another run of the peer's process has shown up.
+    restarted: bool,
+    /// Since when this run of the peer's process is of the roster, where another one was before.
+    run_since: Duration,
+}
+
+/// What is looked at.
+pub(super) struct Seen {
+    pub now: Duration,
+    pub voters: Voters,
+    /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
+    pub blockers: Peers,
+    pub unproved: Peers,
+    pub stalled_since: Option<Duration>,
+    pub extension: Duration,
+    /// There is a reason to change the roster, or, where the quorum is lost, to end without it.
+    pub has_cause: bool,
+    pub is_leaving: bool,
+    /// The minority, and further peers that are to be removed though they answer.
+    pub minority: Peers,
+    pub to_remove: Peers,
+}
+
+/// A link on which a peer of the match is heard.
+#[derive(Clone, Copy)]
+pub(crate) struct HeardLink {
+    pub at: usize,
+    /// It leads to the run in force of the peer's process, or to one that has had no part yet.
+    pub is_current: bool,
+    pub is_new: bool,
+    pub up_at: Duration,
+    pub heard_at: Duration,
+}
+
+impl Suspicion {
+    pub(super) fn new(time: Duration, peers: usize, now: Duration) -> Self {
+        Suspicion {
+            time,
+            at: now,
+            suspects: Peers::default(),
+            to_remove: Peers::default(),
+            agreed: Peers::default(),
+            withholding: Peers::default(),
+            named: Peers::default(),
+            lost_quorum: false,
+            of: vec![Watched::new(now); peers],
+        }
+    }
+
+    /// A peer was not heard since then, when this one came back; batches of turns before `lives_from` are no sign of life.
+    pub(super) fn note_silence(&mut self, at: usize, since: Duration, lives_from: u32) {
+        self.of[at].heard_at = since;
+        self.of[at].lives_from = lives_from;
+    }
+
+    pub(super) fn unheard(&self, at: usize, now: Duration) -> Duration {
+        now.saturating_sub(self.of[at].heard_at)
+    }
+
+    /// A batch of a peer for this turn arrives.
+    pub(super) fn note_batch(&mut self, at: usize, turn: u32, now: Duration) {
+        let watched = &mut self.of[at];
+        if turn >= watched.lives_from {
+            watched.heard_at = now;
+        }
+    }
+
+    /// Another peer says that it heard this one then.
+    pub(super) fn note_heard(&mut self, at: usize, heard_at: Duration) {
+        let heard = &mut self.of[at].heard_at;
+        *heard = heard_at.max(*heard);
+    }
+
+    /// Which peers are heard, and whose process has another run: one may be at the other end of a link that was up before
+    /// this peer came back itself, too. A link that was up before the run of the roster was let in is of an earlier one,
+    /// which had not been: so is one that was up before a link of that run.
+    pub(super) fn note_links(&mut self, links: &[HeardLink]) {
+        let current = links.iter().filter(|link| link.is_current);
+        for link in current.clone() {
+            self.note_heard(link.at, link.heard_at);
+        }
+        for link in links.iter().filter(|link| link.is_new) {
+            let of_run = current.clone().filter(|current| current.at == link.at);
+            let since = of_run.map(|current| current.up_at).max();
+            let watched = &mut self.of[link.at];
+            let since = since.unwrap_or(Duration::ZERO).max(watched.run_since);
+            watched.restarted |= link.up_at >= since;
+        }
+    }
+
+    /// Nothing was seen for a while. The others have waited for this peer, and have some of their own time back.
+    pub(super) fn skip(&mut self, away: Duration, now: Duration) {
+        self.at = now;
+        for watched in &mut self.of {
+            watched.heard_at = now;
+            watched.blocked = watched.blocked.saturating_sub(away / GIVEN_BACK);
+        }
+    }
+
+    /// Looks at all peers. Whom the game is told of.
+    pub(super) fn watch(&mut self, seen: &Seen, ledger: &Ledger) -> Vec<Event> {
+        let (now, voters) = (seen.now, seen.voters);
+        let passed = now.saturating_sub(self.at);
+        self.at = now;
+        let me = ledger.places.me();
+        let members = voters.members();
+        let of = |is: &dyn Fn(usize, &Watched) -> bool| -> Peers {
+            let members = members.iter();
+            let found = members.filter(|at| is(usize::from(*at), &self.of[usize::from(*at)]));
+            found.collect()
+        };
+        let silent = of(&|at, watched| at != me && watched.heard_at + self.time <= now);
+        let unheard = of(&|at, watched| {
+            // An extension is not for a peer that has said that it leaves.
+            let time = match ledger.batches.leaves(at) {
+                Some(_) => self.time.min(GONE),
+                None => self.time + seen.extension,
+            };
+            at != me && (watched.restarted || watched.heard_at + time <= now)
+        });
+        // Silence alone is no reason to begin. Once there is one, no peer waits for a silent one.
+        let begun =
+            seen.has_cause || seen.is_leaving && self.lost_quorum || !self.to_remove.is_empty();
+        let suspects = match begun || !unheard.and(seen.blockers).is_empty() {
+            true => unheard,
+            false => Peers::default(),
+        };
+        // Where no quorum can decide anything, no peer is to blame for turns that wait for that.
+        let lost = !voters.is_quorum(members.without(suspects));
+        let blamed = match lost {
+            true => Peers::default(),
+            false => seen.blockers.without(suspects),
+        };
+        // A silent peer that is still waited for by an extension excuses the others.
+        let excused = !silent.without(unheard).is_empty();
+        self.charge(seen, passed, (blamed, excused));
+        let of = |is: &dyn Fn(&Watched) -> bool| -> Peers {
+            let members = members.iter();
+            members
+                .filter(|at| is(&self.of[usize::from(*at)]))
+                .collect()
+        };
+        let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
+        let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
+        let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
+        let to_remove = late.or(withholding).or(seen.to_remove);
+        let known = self.suspects.or(self.to_remove);
+        // The minority was named when it was found.
+        let known = known.or(seen.minority);
+        // A peer that is not waited for while others answer has a little of its time back, and uses it up again.
+        let news = suspects.or(to_remove.without(self.named)).without(known);
+        let mut events: Vec<Event> = news
+            .iter()
+            .map(|at| {
+                let at = usize::from(at);
+                let peer = ledger.places.peer(at);
+                Event::Suspected {
+                    peer: peer.peer,
+                    seats: peer.seats.clone(),
+                    unheard: self.unheard(at, now),
+                }
+            })
+            .collect();
+        self.suspects = suspects;
+        self.to_remove = to_remove;
+        self.named = to_remove.or(self.named.and(soon));
+        self.agreed = to_remove.or(soon).or(seen.minority);
+        self.withholding = withholding;
+        if !std::mem::replace(&mut self.lost_quorum, lost) && lost {
+            events.push(Event::NoQuorum {
+                turn: TurnNumber(ledger.window.complete()),
+                missing: ledger.places.seats_of(suspects),
+            });
+        }
+        events
+    }
+
+    /// Charges the time that has passed to the stall budgets of the peers that are to blame for it. Time under an extension
+    /// does not count, nor while a silent peer is still waited for by one.
+    fn charge(&mut self, seen: &Seen, passed: Duration, (blamed, excused): (Peers, bool)) {
+        let stalls_for = seen.stalled_since;
+        let stalls_for = stalls_for.map(|since| seen.now.saturating_sub(since));
+        let forgiven = excused || stalls_for.is_some_and(|lasts| lasts < seen.extension);
+        for (at, watched) in self.of.iter_mut().enumerate() {
+            watched.blocked = match blamed.contains(at as u8) {
+                true if forgiven => watched.blocked,
+                // What passed before the stall began was not waited for.
+                true => {
+                    let waited = stalls_for.map_or(passed, |lasts| lasts.min(passed));
+                    watched.blocked + waited.min(AT_ONCE)
+                }
+                false => watched.blocked.saturating_sub(passed / GIVEN_BACK),
+            };
+            if seen.unproved.contains(at as u8) {
+                watched.unproved += passed.min(AT_ONCE);
+            }
+        }
+    }
+
+    /// The voters that are heard, and so soon that no other peer can suspect them yet.
+    pub(super) fn heard_lately(&self, voters: Voters, me: usize) -> Peers {
+        let lately = self.time.saturating_sub(AGREED_BEFORE);
+        let heard = voters.members().iter().filter(|at| {
+            let at = usize::from(*at);
+            let watched = &self.of[at];
+            at != me && !watched.restarted && watched.heard_at + lately > self.at
+        });
+        heard.collect()
+    }
+
+    /// Whether the others have kept a peer so lately that this one begins no change to remove it.
+    pub(super) fn is_kept(&self, at: usize, now: Duration) -> bool {
+        self.of[at].kept_until > now
+    }
+
+    /// Since when this run of the peer's process is of the roster.
+    pub(super) fn run_since(&self, at: usize) -> Duration {
+        self.of[at].run_since
+    }
+
+    /// Whether a peer has held the others up for long: it has used up half of its stall budget.
+    pub(super) fn has_held_up(&self, at: usize) -> bool {
+        self.of[at].blocked >= HALF_SPENT
+    }
+
+    /// An epoch begins by whose change some are `removed`. What a peer has held up of late stays with it, or a peer that
+    /// holds up as much as is allowed would have it all back with every change. Where the others keep a peer that this one
+    /// would not, be it that the change gave a little of its time back, they have seen less of that, and this peer begins
+    /// no change after change.
+    pub(super) fn carry_stall_budget(&mut self, removed: Peers, now: Duration) {
+        let kept = self.named.without(removed);
+        self.suspects = Peers::default();
+        self.to_remove = Peers::default();
+        self.agreed = Peers::default();
+        self.withholding = Peers::default();
+        self.named = Peers::default();
+        self.lost_quorum = false;
+        for (at, watched) in self.of.iter_mut().enumerate() {
+            watched.unproved = Duration::ZERO;
+            if kept.contains(at as u8) {
+                watched.kept_until = now + KEPT_FOR;
+            }
+        }
+    }
+
+    /// Another run of a peer's process has its place; with what is left of its stall budget it may come back.
+    pub(super) fn readmit(&mut self, at: usize, now: Duration) {
+        let watched = &mut self.of[at];
+        *watched = Watched {
+            blocked: watched.blocked.min(HALF_SPENT),
+            run_since: now,
+            ..Watched::new(now)
+        };
+    }
+
+    #[cfg(test)]
+    pub(super) fn blocked_by(&self, at: usize) -> Duration {
+        self.of[at].blocked
+    }
+}
+
+impl Watched {
+    fn new(now: Duration) -> Self {
+        Watched {
+            heard_at: now,
+            lives_from: 0,
+            blocked: Duration::ZERO,
+            kept_until: Duration::ZERO,
+            unproved: Duration::ZERO,
+            restarted: false,
+            run_since: Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::ledger::fixture::ledger;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const TIME: Duration = Duration::from_secs(3);
+
+    fn seen(peers: usize, now: Duration) -> Seen {
+        Seen {
+            now,
+            voters: Voters::new(Peers::first(peers)),
+            blockers: Peers::default(),
+            unproved: Peers::default(),
+            stalled_since: None,
+            extension: Duration::ZERO,
+            has_cause: false,
+            is_leaving: false,
+            minority: Peers::default(),
+            to_remove: Peers::default(),
+        }
+    }
+
+    /// Peer 1 blocks turns since the beginning; what is told within so many seconds.
+    fn block(suspicion: &mut Suspicion, peers: usize, seconds: u32, heard: bool) -> Vec<Event> {
+        let ledger = ledger(peers as u8);
+        let mut events = Vec::new();
+        for tenth in 1..=seconds * 10 {
+            let now = SECOND / 10 * tenth;
+            for at in (0..peers).filter(|at| *at != 1 || heard) {
+                suspicion.note_heard(at, now);
+            }
+            let seen = Seen {
+                blockers: Peers(0b10),
+                stalled_since: Some(Duration::ZERO),
+                ..seen(peers, now)
+            };
+            events.extend(suspicion.watch(&seen, &ledger));
+        }
+        events
+    }
+
+    #[test]
+    fn a_silent_peer_that_blocks_is_suspected_after_the_suspicion_time() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        assert!(block(&mut suspicion, 3, 2, false).is_empty());
+        let events = block(&mut suspicion, 3, 4, false);
+        assert!(matches!(events.as_slice(), [Event::Suspected { .. }]));
+        assert_eq!(suspicion.suspects, Peers(0b10));
+    }
+
+    #[test]
+    fn silence_alone_is_no_reason() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        let events = suspicion.watch(&seen(3, SECOND * 60), &ledger(3));
+        assert!(events.is_empty() && suspicion.suspects.is_empty());
+    }
+
+    #[test]
+    fn the_guest_of_two_says_that_the_quorum_is_lost() {
+        let mut ledger = ledger(2);
+        ledger.places =
+            crate::session::ledger::Places::new(ledger.places.start().clone(), 1, Vec::new());
+        let mut suspicion = Suspicion::new(TIME, 2, Duration::ZERO);
+        let seen = Seen {
+            blockers: Peers(0b01),
+            ..seen(2, TIME)
+        };
+        let events = suspicion.watch(&seen, &ledger);
+        assert!(matches!(events.last(), Some(Event::NoQuorum { .. })));
+        assert!(suspicion.lost_quorum);
+        let again = suspicion.watch(
+            &Seen {
+                now: TIME * 2,
+                ..seen
+            },
+            &ledger,
+        );
+        assert!(again.is_empty(), "it is said once");
+    }
+
+    #[test]
+    fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        assert!(block(&mut suspicion, 3, 9, true).is_empty());
+        assert_eq!(
+            suspicion.agreed,
+            Peers(0b10),
+            "gone without, not begun without"
+        );
+        let events = block(&mut suspicion, 3, 11, true);
+        assert!(matches!(events.as_slice(), [Event::Suspected { .. }]));
+        assert_eq!(suspicion.to_remove, Peers(0b10));
+        let used = suspicion.blocked_by(1);
+        suspicion.watch(&seen(3, SECOND * 21), &ledger(3));
+        assert_eq!(used - suspicion.blocked_by(1), SECOND);
+    }
+
+    #[test]
+    fn a_peer_that_the_others_keep_is_left_alone_for_a_while() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        block(&mut suspicion, 3, 11, true);
+        suspicion.carry_stall_budget(Peers::default(), SECOND * 11);
+        assert!(suspicion.is_kept(1, SECOND * 12) && !suspicion.is_kept(2, SECOND * 12));
+        assert!(suspicion.has_held_up(1));
+        suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
+        assert!(suspicion.to_remove.is_empty());
+    }
+
+    #[test]
+    fn an_extension_is_waited_out_and_charges_no_peer() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        let ledger = ledger(3);
+        for second in 1..=12 {
+            let seen = Seen {
+                blockers: Peers(0b10),
+                stalled_since: Some(Duration::ZERO),
+                extension: SECOND * 30,
+                ..seen(3, SECOND * second)
+            };
+            assert!(suspicion.watch(&seen, &ledger).is_empty());
+        }
+        assert_eq!(suspicion.blocked_by(1), Duration::ZERO);
+    }
+
+    #[test]
+    fn another_run_of_a_process_is_a_reason_to_suspect_the_one_before() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        let link = |up_at: u32, is_new: bool| HeardLink {
+            at: 1,
+            is_current: !is_new,
+            is_new,
+            up_at: SECOND * up_at,
+            heard_at: SECOND * 2,
+        };
+        let blocked = Seen {
+            blockers: Peers(0b10),
+            ..seen(3, SECOND * 2)
+        };
+        suspicion.note_links(&[link(1, false), link(0, true)]);
+        suspicion.watch(&blocked, &ledger(3));
+        assert!(
+            suspicion.suspects.is_empty(),
+            "the link is of an earlier run"
+        );
+        suspicion.note_links(&[link(1, false), link(2, true)]);
+        suspicion.watch(&blocked, &ledger(3));
+        assert_eq!(suspicion.suspects, Peers(0b10));
+    }
+}

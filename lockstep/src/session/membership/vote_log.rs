@@ -1,0 +1,328 @@
+//! The votes that peers have cast: of this epoch, and of later ones that others are in already.
+
+use super::paxos::{Ballot, Holding, Message, Peers, Value, Voters};
+use crate::limits::MAX_PEERS;
+use crate::session::facts::Topic;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Epochs ahead of this one whose votes are kept.
+const AHEAD: u32 = 4;
+/// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
+const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
+/// An attempt that is further ahead waits until others tell of such rounds, too. So no attempt leads a peer further away
+/// from the others than they can follow.
+const ROUNDS_AT_ONCE: u32 = 12;
+/// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub(super) struct VoteLog {
+    me: u8,
+    epoch: u32,
+    /// The newest vote of each kind by each peer: its epoch, its author, and the kind.
+    votes: BTreeMap<(u32, u8, u8), Vote>,
+    /// By voter, the peers that it wants to go, by all that it has promised in this epoch.
+    against: BTreeMap<u8, Peers>,
+    /// When an attempt of each voter was last taken up.
+    prepared: BTreeMap<u8, Duration>,
+    /// When any was.
+    attempt_at: Duration,
+    /// Attempts of this peer in this epoch.
+    attempts: u32,
+}
+
+/// A vote, and whether this peer's own part in the agreement has been told of it.
+pub(super) struct Vote {
+    pub message: Message,
+    pub signature: [u8; 64],
+    delivered: bool,
+}
+
+/// The topic of a vote.
+pub(super) fn topic(epoch: u32, from: u8, message: &Message) -> Topic {
+    Topic::Vote(epoch, from, kind(message))
+}
+
+const PREPARE: u8 = 0;
+const PROMISE: u8 = 1;
+const ACCEPT: u8 = 3;
+
+fn kind(message: &Message) -> u8 {
+    match message {
+        Message::Prepare(_) => PREPARE,
+        Message::Promise(_) => PROMISE,
+        Message::Propose(..) => 2,
+        Message::Accept(..) => ACCEPT,
+        // One for each joiner: a later request of another must not take its place before all have heard of it.
+        Message::Request(request) => 4 + request.joins.peer.min(MAX_PEERS as u8),
+    }
+}
+
+impl VoteLog {
+    pub(super) fn new(me: u8, epoch: u32, now: Duration) -> Self {
+        VoteLog {
+            me,
+            epoch,
+            votes: BTreeMap::new(),
+            against: BTreeMap::new(),
+            prepared: BTreeMap::new(),
+            attempt_at: now,
+            attempts: 0,
+        }
+    }
+
+    pub(super) fn begin_epoch(&mut self, epoch: u32, now: Duration) {
+        self.epoch = epoch;
+        self.votes.retain(|(of, ..), _| *of >= epoch);
+        self.against.clear();
+        self.prepared.clear();
+        self.attempt_at = now;
+        self.attempts = 0;
+    }
+
+    /// Whether votes of an epoch are kept now.
+    pub(super) fn keeps(&self, epoch: u32) -> bool {
+        (self.epoch..=self.epoch + AHEAD).contains(&epoch)
+    }
+
+    /// Whether a vote would be news.
+    pub(super) fn is_news(&self, epoch: u32, from: u8, message: &Message) -> bool {
+        let known = self.votes.get(&(epoch, from, kind(message)));
+        self.keeps(epoch) && known.is_none_or(|vote| vote.message.ballot() < message.ballot())
+    }
+
+    /// Keeps a vote whose signature holds.
+    pub(super) fn post(&mut self, epoch: u32, from: u8, message: Message, signature: [u8; 64]) {
+        if let Message::Promise(promise) = &message
+            && epoch == self.epoch
+        {
+            let against = self.against.entry(from).or_default();
+            *against = against.or(promise.unwanted);
+        }
+        let vote = Vote {
+            signature,
+            delivered: false,
+            message,
+        };
+        let key = (epoch, from, kind(&vote.message));
+        self.votes.insert(key, vote);
+    }
+
+    /// The votes of this epoch, with their authors.
+    fn current(&self) -> impl Iterator<Item = (u8, &Vote)> {
+        let votes = self.votes.range((self.epoch, 0, 0)..(self.epoch + 1, 0, 0));
+        votes.map(|((_, from, _), vote)| (*from, vote))
+    }
+
+    /// Those of one kind.
+    fn of_kind(&self, kind: u8) -> impl Iterator<Item = (u8, &Vote)> {
+        let votes = self.votes.range((self.epoch, 0, 0)..(self.epoch + 1, 0, 0));
+        let votes = votes.filter(move |((.., of), _)| *of == kind);
+        votes.map(|((_, from, _), vote)| (*from, vote))
+    }
+
+    /// Whether there may be a vote to deliver.
+    pub(super) fn has_undelivered(&self) -> bool {
+        self.current().any(|(_, vote)| !vote.delivered)
+    }
+
+    /// The next vote that the own part in the agreement has not been told of. Other peers' attempts wait until there is a
+    /// reason to freeze, and until it is their turn; those of the peers in `asks` are taken up. What is said in a ballot
+    /// waits until its peer has begun it: rounds that no peer begins would leave those behind that do.
+    pub(super) fn next_undelivered(
+        &mut self,
+        asks: Peers,
+        round: u32,
+        now: Duration,
+    ) -> Option<(u8, Message)> {
+        let (epoch, me) = (self.epoch, self.me);
+        let prepared = &self.prepared;
+        let waits = |from: u8, ballot: Ballot| {
+            let soon = prepared
+                .get(&from)
+                .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
+            !asks.contains(from) || soon || ballot.round > round.saturating_add(ROUNDS_AT_ONCE)
+        };
+        let begun = self.of_kind(PREPARE);
+        let begun: Vec<Ballot> = begun.map(|(_, vote)| vote.message.ballot()).collect();
+        let open = self.votes.range_mut((epoch, 0, 0)..(epoch + 1, 0, 0));
+        let mut open = open.filter(|((_, from, _), vote)| {
+            let ballot = vote.message.ballot();
+            let waits = match vote.message {
+                Message::Prepare(_) => *from != me && waits(*from, ballot),
+                Message::Request(_) => false,
+                _ => !begun
+                    .iter()
+                    .any(|begun| begun.peer == ballot.peer && *begun >= ballot),
+            };
+            !vote.delivered && !waits
+        });
+        let ((_, from, _), vote) = open.next()?;
+        vote.delivered = true;
+        let next = (*from, vote.message.clone());
+        if matches!(next.1, Message::Prepare(_)) {
+            self.attempt_at = now;
+            self.prepared.insert(next.0, now);
+        }
+        Some(next)
+    }
+
+    /// Whether another peer's attempt waits for this one to see a reason.
+    pub(super) fn is_asked(&self) -> bool {
+        self.of_kind(PREPARE).any(|(_, vote)| !vote.delivered)
+    }
+
+    /// Whether an attempt was taken up so lately that its coordinator cannot have all answers.
+    pub(super) fn has_just_begun(&self, now: Duration) -> bool {
+        now < self.attempt_at + ATTEMPTS_EVERY
+    }
+
+    /// Whether it is time for another attempt of this peer. Others' attempts make it wait, but not longer each time: a
+    /// peer that makes many would have it wait for ever.
+    pub(super) fn is_retry_due(&self, now: Duration) -> bool {
+        now >= self.attempt_at + RETRY * self.attempts.clamp(1, 8)
+    }
+
+    pub(super) fn count_attempt(&mut self) {
+        self.attempts += 1;
+    }
+
+    /// The voters that a quorum wants to go. That a peer left no promise says: its batch does.
+    pub(super) fn unwanted_by_quorum(&self, voters: Voters) -> Peers {
+        let members = voters.members().iter();
+        let unwanted = members.filter(|of| {
+            let against = self.against.iter();
+            let against = against.filter(|(_, unwanted)| unwanted.contains(*of));
+            voters.is_quorum(against.map(|(by, _)| *by).collect())
+        });
+        unwanted.collect()
+    }
+
+    /// The peers that have begun a later round than this one.
+    pub(super) fn begun_after(&self, round: u32) -> Peers {
+        let later = self.of_kind(PREPARE);
+        let later = later.filter(|(_, vote)| vote.message.ballot().round > round);
+        later.map(|(from, _)| from).collect()
+    }
+
+    /// Whether the peer of this ballot has begun it, or a later one.
+    fn has_begun(&self, ballot: Ballot) -> bool {
+        let begun = self.votes.get(&(self.epoch, ballot.peer, PREPARE));
+        begun.is_some_and(|begun| begun.message.ballot() >= ballot)
+    }
+
+    /// The voters that have promised in this ballot, or in a later one, as far as others have passed it on. What no
+    /// coordinator would take for a promise is none: it tells of as many holdings as there are `peers`, in a ballot that
+    /// was begun.
+    pub(super) fn promised_in(&self, ballot: Ballot, peers: usize) -> Peers {
+        let counts = |vote: &Vote| {
+            let whole = matches!(&vote.message, Message::Promise(promise) if promise.holdings.len() == peers);
+            let of = vote.message.ballot();
+            whole && of >= ballot && self.has_begun(of)
+        };
+        let promised = self.of_kind(PROMISE).filter(|(_, vote)| counts(vote));
+        promised.map(|(from, _)| from).collect()
+    }
+
+    /// Whether the coordinator of what is proposed had to propose it: another voter has accepted it before.
+    pub(super) fn had_to_propose(&self, (ballot, value): (Ballot, Value)) -> bool {
+        self.current().any(|(from, vote)| {
+            let told = match &vote.message {
+                Message::Promise(promise) => promise.accepted,
+                _ => None,
+            };
+            from != ballot.peer && told.is_some_and(|(_, accepted)| accepted == value)
+        })
+    }
+
+    /// The voters whose newest promises tell of batches that a peer with these holdings lacks.
+    pub(super) fn tell_of_more(&self, holdings: &[Holding]) -> Peers {
+        let more = self.current().filter(|(_, vote)| match &vote.message {
+            Message::Promise(promise) => {
+                let mut pairs = promise.holdings.iter().zip(holdings);
+                pairs.any(|(told, held)| told.until > held.until)
+            }
+            _ => false,
+        });
+        more.map(|(from, _)| from).collect()
+    }
+
+    /// The signature by which a peer accepted in a ballot.
+    pub(super) fn accept_of(&self, peer: u8, ballot: Ballot) -> Option<[u8; 64]> {
+        let vote = self.votes.get(&(self.epoch, peer, ACCEPT))?;
+        (vote.message.ballot() == ballot).then_some(vote.signature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paxos::{Joins, Request};
+    use super::*;
+    use crate::Incarnation;
+
+    fn request(peer: u8) -> Message {
+        Message::Request(Request {
+            joins: Joins {
+                peer,
+                incarnation: Incarnation([50; 16]),
+            },
+            turns: 100,
+            signature: ([0; 32], [0; 32]),
+        })
+    }
+
+    fn prepare(round: u32, peer: u8) -> Message {
+        Message::Prepare(Ballot { round, peer })
+    }
+
+    #[test]
+    fn the_requests_of_two_joiners_are_both_kept() {
+        let topics = [2, 3].map(|peer| topic(1, 0, &request(peer)));
+        assert_ne!(topics[0], topics[1]);
+        let ballot = Ballot { round: 1, peer: 0 };
+        let others = [
+            Message::Prepare(ballot),
+            Message::Accept(ballot, Value::of(Peers(1), 1)),
+        ];
+        assert!(
+            others
+                .iter()
+                .all(|other| !topics.contains(&topic(1, 0, other)))
+        );
+    }
+
+    #[test]
+    fn an_attempt_waits_for_a_reason_and_for_the_one_before() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        log.post(1, 2, prepare(1, 2), [0; 64]);
+        let (nobody, peer) = (Peers::default(), Peers(0b100));
+        assert!(log.is_asked() && log.has_undelivered());
+        assert_eq!(log.next_undelivered(nobody, 0, Duration::ZERO), None);
+        let next = log.next_undelivered(peer, 0, Duration::ZERO);
+        assert_eq!(next, Some((2, prepare(1, 2))));
+        log.post(1, 2, prepare(2, 2), [0; 64]);
+        assert_eq!(log.next_undelivered(peer, 1, Duration::ZERO), None);
+        assert!(log.next_undelivered(peer, 1, ATTEMPTS_EVERY).is_some());
+        // A round that is too far ahead waits.
+        log.post(1, 2, prepare(20, 2), [0; 64]);
+        let later = ATTEMPTS_EVERY * 2;
+        assert_eq!(log.next_undelivered(peer, 2, later), None);
+        assert!(log.next_undelivered(peer, 8, later).is_some());
+    }
+
+    #[test]
+    fn a_vote_of_an_epoch_to_come_waits_and_an_older_one_goes() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        assert!(log.is_news(2, 1, &prepare(1, 1)) && !log.is_news(0, 1, &prepare(1, 1)));
+        assert!(!log.keeps(1 + AHEAD + 1));
+        log.post(2, 0, prepare(1, 0), [0; 64]);
+        log.post(1, 0, prepare(1, 0), [0; 64]);
+        assert!(!log.is_news(2, 0, &prepare(1, 0)) && log.is_news(2, 0, &prepare(2, 0)));
+        log.begin_epoch(2, Duration::ZERO);
+        assert!(
+            log.next_undelivered(Peers::default(), 0, Duration::ZERO)
+                .is_some()
+        );
+        assert!(!log.has_undelivered());
+    }
+}

@@ -1,0 +1,614 @@
+//! Turn packets: what leaves on which link, and when.
+
+use super::Player;
+use crate::limits::MAX_PEERS;
+use crate::log::{Peers, SignedBatch, encode_change};
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::facts::{Topic, Version};
+use crate::session::ledger::Held;
+use crate::session::links::link::Link;
+use crate::session::membership::HeardLink;
+use crate::session::timers::{Timer, Timers};
+use crate::session::wire::{Control, Datagram, TurnPacket};
+use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// An acknowledgement waits this long for a packet that leaves anyway.
+const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(8);
+/// Something is sent on every link at least this often.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(200);
+/// Time between two copies once the first one is overdue.
+const PULSE: Duration = Duration::from_millis(25);
+/// Packets that leave at once on one link.
+const PACKETS_AT_ONCE: usize = 4;
+/// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Links to strangers that have proved that they are no peer of the match: they may ask, and are told so.
+const UNKNOWN: usize = 8;
+/// Links to one peer of the match that is not in the roster.
+const OUTSIDE: usize = 2;
+
+/// By place in the roster: the link to that peer that was heard last, and when.
+type Newest = [Option<(Duration, LinkId)>; MAX_PEERS];
+
+impl Player {
+    pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
+        let now = core.now;
+        let Some(link) = core.links.get_mut(&id) else {
+            return;
+        };
+        link.heard_at = now;
+        link.epoch = link.epoch.max(Some(packet.epoch));
+        let fresh = link.quality.received(now, &packet);
+        if !packet.batches.is_empty() {
+            let by = now + ACKNOWLEDGE_WITHIN;
+            let quality = &mut link.quality;
+            quality.acknowledge_by =
+                Some(quality.acknowledge_by.map_or(by, |earlier| earlier.min(by)));
+        }
+        if !fresh {
+            return;
+        }
+        // The other end may have heard it a while ago.
+        let heard_at = now.saturating_sub(self.heard_window());
+        for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
+            self.membership.note_heard(at, heard_at);
+        }
+        for batch in packet.batches {
+            self.receive_batch(core, id, batch);
+        }
+    }
+
+    /// The host may be lost while it tells all that the match has begun: a peer that waits, and has heard nothing from one
+    /// that sends turns, shows it that all have signed the start.
+    pub(super) fn forward_start(&self, core: &mut Core) {
+        if !self.turns.is_stall_told() || self.membership.epoch() > 0 {
+            return;
+        }
+        let signatures = self.ledger.places.start().signatures.iter().copied();
+        let go = Control::Go {
+            attempt: 0,
+            signatures: signatures.map(Into::into).collect(),
+            begin_ms: 0,
+        };
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let member = self.member_of(core, id).is_some();
+            let link = core.links.get_mut(&id);
+            let lacks = |link: &&mut Link| {
+                let lacks = link.board.lacks(Topic::Start, Version::Only);
+                member && link.epoch.is_none() && lacks
+            };
+            if let Some(link) = link.filter(lacks) {
+                link.board.note(Topic::Start, Version::Only);
+                core.send(id, &go);
+            }
+        }
+    }
+
+    /// Passes on what others lack: votes to the roster, proofs and decisions to every peer of the match.
+    pub(super) fn send_facts(&self, core: &mut Core) {
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let now = core.now;
+            let Some(link) = core.links.get_mut(&id) else {
+                continue;
+            };
+            let member = self.member_at(link);
+            let told = member.or_else(|| self.past_member_at(link));
+            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
+                continue;
+            };
+            let votes = member.is_some() && self.membership.has(at);
+            let neighbour = &mut link.board;
+            // Before any vote that needs them.
+            let proofs = self.board.proofs_for(neighbour);
+            let from = link.epoch.or(self.membership.let_in());
+            let decisions =
+                from.map_or(Vec::new(), |from| self.board.decisions_for(neighbour, from));
+            let me = self.ledger.places.me() as u8;
+            let votes = match votes {
+                true => self.board.votes_for(neighbour, me, now),
+                false => Vec::new(),
+            };
+            for cheat in proofs.into_iter().map(usize::from) {
+                let both = self.verify.evidence(cheat, &self.ledger);
+                let both = both.expect("a proof on the board was taken");
+                core.send(id, &Control::Evidence(both));
+            }
+            for change in decisions {
+                core.send(id, &Control::Decided(encode_change(change)));
+            }
+            if !votes.is_empty() {
+                core.send(id, &Control::Roster(votes));
+            }
+        }
+    }
+
+    /// Passes on to the roster what peers have said of themselves. A joiner hears that only once it has its part, and tells
+    /// its epoch then.
+    pub(super) fn send_statuses(&self, core: &mut Core) {
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let now = core.now;
+            let link = core.links.get_mut(&id);
+            let hears = |link: &&mut Link| link.epoch.is_some() && self.voter_at(link).is_some();
+            if let Some(link) = link.filter(hears) {
+                let statuses = self.board.statuses_for(&mut link.board, now);
+                if !statuses.is_empty() {
+                    core.send(id, &Control::Words(statuses));
+                }
+            }
+        }
+    }
+
+    /// Votes that may leave already leave with the next input.
+    pub(super) fn facts_timers(&self, core: &Core, timers: &mut Timers) {
+        let links = core.links.values();
+        for link in links.filter(|link| self.voter_at(link).is_some()) {
+            let votes = self.board.votes_due(&link.board);
+            timers.set(Timer::Votes, votes.filter(|at| *at > core.now));
+            if link.epoch.is_some() {
+                timers.set(Timer::Statuses, self.board.statuses_due(&link.board));
+            }
+        }
+    }
+
+    /// The peer of the match that a link leads to, as the run in force of its process.
+    pub(super) fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
+        self.member_at(core.links.get(&link)?)
+    }
+
+    fn member_at(&self, link: &Link) -> Option<usize> {
+        let (_, run) = link.proved?;
+        let at = self.leads_to(link)?;
+        self.ledger.places.is_current(at, run).then_some(at)
+    }
+
+    /// The other voter that a link leads to.
+    pub(super) fn voter_of(&self, core: &Core, link: LinkId) -> Option<usize> {
+        self.voter_at(core.links.get(&link)?)
+    }
+
+    fn voter_at(&self, link: &Link) -> Option<usize> {
+        let member = self.member_at(link);
+        member.filter(|at| *at != self.ledger.places.me() && self.membership.has(*at))
+    }
+
+    /// Where the peer that a link leads to stands in the roster, whatever run of its process it is.
+    pub(super) fn leads_to(&self, link: &Link) -> Option<usize> {
+        let (peer, _) = link.proved?;
+        link.place.or_else(|| self.ledger.places.of(peer))
+    }
+
+    /// Whether a link leads to a peer of the match, which may come back as another run of its process.
+    pub(super) fn may_come_back(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_some())
+    }
+
+    /// The peer whose earlier run a link leads to.
+    pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
+        self.past_member_at(core.links.get(&link)?)
+    }
+
+    fn past_member_at(&self, link: &Link) -> Option<usize> {
+        let (_, run) = link.proved?;
+        let at = self.leads_to(link)?;
+        self.ledger.places.is_past(at, run).then_some(at)
+    }
+
+    /// Whether a link leads to a run of a peer of the match that has no part in it yet.
+    pub(super) fn is_follower(&self, core: &Core, link: LinkId) -> bool {
+        self.may_come_back(core, link)
+            && self.member_of(core, link).is_none()
+            && self.past_member(core, link).is_none()
+    }
+
+    /// Which peers are heard on links. A run that is out and has not heard of it may know none of those that would tell:
+    /// they are other runs, too.
+    pub(super) fn note_links(&mut self, core: &mut Core) {
+        let places = &self.ledger.places;
+        let heard = core.links.values().filter_map(|link| {
+            let (at, (_, run)) = (self.leads_to(link)?, link.proved?);
+            Some(HeardLink {
+                at,
+                is_current: places.is_current(at, run),
+                is_new: places.is_new(at, run),
+                up_at: link.up_at,
+                heard_at: link.heard_at,
+            })
+        });
+        let heard: Vec<HeardLink> = heard.collect();
+        self.membership.note_links(&heard);
+        for link in core.links.values_mut() {
+            let out = match self.member_at(link) {
+                Some(at) => !self.membership.has(at),
+                None => self.past_member_at(link).is_some(),
+            };
+            if out {
+                link.epoch = link.epoch.max(Some(0));
+            }
+        }
+    }
+
+    /// A link that leads to no peer of the match may ask to join, and is told that it is too late; it may not stay. One that
+    /// leads to a peer that is out stays until that one knows.
+    pub(super) fn close_strangers(&self, core: &mut Core) {
+        let began_at = self.membership.epoch_began_at();
+        let stays = |link: &Link| {
+            link.proved.is_none()
+                || link.up_at + core.limits.handshake > core.now
+                || self.may_come_back(core, link.id)
+                || began_at + core.limits.handshake > core.now
+        };
+        let strangers = core.links.values().filter(|link| !stays(link));
+        let strangers: Vec<LinkId> = strangers.map(|link| link.id).collect();
+        strangers.into_iter().for_each(|link| core.close(link));
+    }
+
+    /// Closes all but the newest links that lead to no peer of the match.
+    pub(super) fn close_unknown_links(&self, core: &mut Core) {
+        let unknown = core.links.values().filter(|link| {
+            let proved = link.proved;
+            proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_none())
+        });
+        let mut unknown: Vec<_> = unknown.map(|link| (link.up_at, link.id)).collect();
+        unknown.sort_unstable();
+        let most = unknown.len().saturating_sub(UNKNOWN);
+        for (_, link) in &unknown[..most] {
+            core.close(*link);
+        }
+    }
+
+    /// Closes all but the newest links to a peer of the match that is not in the roster as the run that it proved.
+    pub(super) fn close_excess_links(&self, core: &mut Core, proved: LinkId) {
+        let Some((peer, _)) = core.links.get(&proved).and_then(|link| link.proved) else {
+            return;
+        };
+        let links = core.links_to(peer).map(|link| link.id);
+        let outside = links.filter(|link| self.member_of(core, *link).is_none());
+        let outside: Vec<LinkId> = outside.collect();
+        let most = outside.len().saturating_sub(OUTSIDE);
+        for link in &outside[..most] {
+            core.close(*link);
+        }
+    }
+
+    pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
+        let fresh = std::mem::take(&mut self.fresh_batch);
+        let newest = self.newest_links(core);
+        let is_due = |(link, member): &(&Link, usize)| {
+            let due = || self.packet_due(core, *member, link);
+            fresh || due().is_some_and(|at| at <= core.now)
+        };
+        // A packet on one link changes nothing about the others.
+        let due = self.best_links(core, &newest).filter(is_due);
+        let due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        for (id, member) in due {
+            if fresh && let Some(link) = core.links.get_mut(&id) {
+                link.quality.copies = 0;
+            }
+            self.send_packets(core, id, member);
+        }
+    }
+
+    pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
+        let newest = self.newest_links(core);
+        let best = self.best_links(core, &newest);
+        let packets = best.filter_map(|(link, member)| self.packet_due(core, member, link));
+        timers.set(Timer::Packet, packets);
+        // No peer is dialled after a desync: a time for it would be one that no call ever meets.
+        if !self.ending.is_desynced() {
+            let lost = self.lost_peers(core, &newest);
+            timers.set(Timer::Dial, lost.map(|at| self.dialling.next_at(at)));
+            let silent_at = core.links.values().map(|link| link.heard_at + SILENCE);
+            timers.set(Timer::Silence, silent_at.filter(|at| *at > core.now));
+        }
+    }
+
+    /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
+    /// was heard last.
+    fn best_links<'a>(
+        &'a self,
+        core: &'a Core,
+        newest: &'a Newest,
+    ) -> impl Iterator<Item = (&'a Link, usize)> {
+        core.links.values().filter_map(|link| {
+            let at = self.voter_at(link)?;
+            let is_best = newest[at].is_some_and(|(_, newest)| newest == link.id);
+            is_best.then_some((link, at))
+        })
+    }
+
+    fn newest_links(&self, core: &Core) -> Newest {
+        let mut newest = [None; MAX_PEERS];
+        for link in core.links.values() {
+            if let Some(at) = self.leads_to(link) {
+                newest[at] = newest[at].max(Some((link.heard_at, link.id)));
+            }
+        }
+        newest
+    }
+
+    /// When the next packet to `member` is due on `link`.
+    fn packet_due(&self, core: &Core, member: usize, link: &Link) -> Option<Duration> {
+        let quality = &link.quality;
+        let Some(last_sent) = quality.last_sent else {
+            return Some(core.now);
+        };
+        let lacking = self.lacking(core, member, link, true).next().is_some();
+        let pulse = lacking.then(|| self.pulse_at(core, link));
+        // Forwarding begins when the direct way has had its time.
+        let forward = self
+            .next_grace(core, member, link)
+            .map(|at| at.max(last_sent + PULSE));
+        [
+            Some(last_sent + SIGN_OF_LIFE),
+            pulse,
+            quality.acknowledge_by,
+            forward,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// When all that the other end lacks is to leave again.
+    fn pulse_at(&self, core: &Core, link: &Link) -> Duration {
+        let quality = &link.quality;
+        let pulse = quality.pulse(core.now);
+        let wait = match quality.copies <= 1 || quality.is_short(core.now) {
+            true => pulse,
+            false => pulse.min(PULSE),
+        };
+        quality.all_sent.map_or(core.now, |at| at + wait)
+    }
+
+    fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
+        let link = &core.links[&id];
+        let all = !link.quality.is_short(core.now) || self.pulse_at(core, link) <= core.now;
+        let lacking = self.lacking(core, member, link, all);
+        let batches: Vec<(TurnNumber, SignedBatch)> = lacking
+            .map(|held| (held.batch.turn, held.signed.clone()))
+            .collect();
+        let heard = self.heard(core);
+        let head = TurnPacket::head_len(self.ledger.places.len());
+        let mut batches = batches.into_iter().peekable();
+        for _ in 0..PACKETS_AT_ONCE {
+            let mut room = MAX_DATAGRAM - head;
+            let mut packet = TurnPacket {
+                heard,
+                epoch: self.membership.epoch(),
+                ..TurnPacket::default()
+            };
+            let mut turns = Vec::new();
+            while let Some((turn, batch)) =
+                batches.next_if(|(_, batch)| batch.encoded_len() <= room)
+            {
+                room -= batch.encoded_len();
+                turns.push((usize::from(batch.peer), turn));
+                packet.batches.push(batch);
+            }
+            packet.held = self.ledger.batches.all_until().map(TurnNumber).collect();
+            let link = core.links.get_mut(&id).expect("the link was just seen");
+            if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
+                // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
+                // time, long past, would be the session's deadline for as long as nothing may leave.
+                link.quality.last_sent = Some(core.now);
+                link.quality.all_sent = Some(core.now);
+                link.quality.acknowledge_by = link
+                    .quality
+                    .acknowledge_by
+                    .map(|by| by.max(core.now + PULSE));
+                return;
+            }
+            packet.sequence = link.quality.sequence;
+            packet.echo = link.quality.echo(core.now);
+            packet.missing = link.quality.missing();
+            let bytes = core.send_datagram(id, &Datagram::Turns(packet));
+            assert!(bytes <= MAX_DATAGRAM, "a turn packet fits a datagram");
+            let link = core.links.get_mut(&id).expect("the link was just seen");
+            link.quality.sent(core.now, bytes);
+            for (at, turn) in turns {
+                link.quality.note_sent(at, turn, self.ledger.places.len());
+            }
+            if batches.peek().is_none() {
+                break;
+            }
+        }
+        let link = core.links.get_mut(&id).expect("the link was just seen");
+        link.quality.copies = link.quality.copies.saturating_add(1);
+        if all {
+            link.quality.all_sent = Some(core.now);
+        }
+    }
+
+    /// The batches that the member at the other end lacks and that this side should send, own ones first, each
+    /// peer's oldest first: all of them, or those that have never left on this link.
+    fn lacking<'a>(
+        &'a self,
+        core: &'a Core,
+        to: usize,
+        link: &'a Link,
+        all: bool,
+    ) -> impl Iterator<Item = &'a Held> {
+        let first = move |at: usize, from: u32| match all {
+            true => from,
+            false => from.max(link.quality.sent_until(at)),
+        };
+        let held = link.quality.held.get(self.ledger.places.me());
+        let from = held.map_or(0, |held| held.0);
+        let own = self.batches_from(
+            self.ledger.places.me(),
+            first(self.ledger.places.me(), from),
+            None,
+        );
+        let others = (0..self.ledger.places.len())
+            .filter(move |at| *at != self.ledger.places.me() && *at != to)
+            .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
+            .filter(move |(at, held)| *held < self.ledger.batches.held(*at))
+            .flat_map(move |(at, held)| {
+                let at_once =
+                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
+                let before = match at_once {
+                    true => None,
+                    false => Some(core.now.saturating_sub(self.grace(link))),
+                };
+                self.batches_from(at, first(at, held), before)
+            });
+        own.chain(others)
+    }
+
+    /// The batches of one peer from a turn on, as long as they arrived no later than `before`.
+    fn batches_from(
+        &self,
+        at: usize,
+        from: u32,
+        before: Option<Duration>,
+    ) -> impl Iterator<Item = &Held> {
+        let held = self.ledger.batches.held_from(at, from);
+        held.take_while(move |held| before.is_none_or(|before| held.arrived <= before))
+    }
+
+    /// When a batch that the other end lacks, and that never left on this link, has waited long enough for the direct
+    /// way.
+    fn next_grace(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
+        let grace = self.grace(link);
+        let others =
+            (0..self.ledger.places.len()).filter(|at| *at != self.ledger.places.me() && *at != to);
+        others
+            .filter_map(|at| {
+                let from = link.quality.held.get(at)?.0;
+                if from >= self.ledger.batches.held(at) {
+                    return None;
+                }
+                let from = from.max(link.quality.sent_until(at));
+                let held = self.ledger.batches.held_from(at, from).next()?;
+                let at_once =
+                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
+                Some(if at_once {
+                    core.now
+                } else {
+                    held.arrived + grace
+                })
+            })
+            .min()
+    }
+
+    /// How long a batch may take the direct way before others forward it: until an acknowledgement should be here.
+    fn grace(&self, link: &Link) -> Duration {
+        let rtt = link.quality.rtt.unwrap_or(Duration::from_millis(200));
+        self.turns.plan().turn() + rtt + Duration::from_millis(30)
+    }
+
+    /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end does
+    /// not hear `from`, and no earlier peer is in a place to forward.
+    fn forwards_at_once(&self, core: &Core, from: usize, link: &Link) -> bool {
+        if link.quality.held.is_empty() || link.quality.heard & bit(from) != 0 {
+            return false;
+        }
+        let earlier = (0..self.ledger.places.me())
+            .filter(|at| *at != from && link.quality.heard & bit(*at) != 0);
+        let mut in_place = earlier.filter(|at| {
+            core.links_to(self.ledger.places.key(*at))
+                .any(|other| other.quality.heard & bit(from) != 0)
+        });
+        in_place.next().is_none()
+    }
+
+    /// Who was last heard longer ago is not said to be heard.
+    fn heard_window(&self) -> Duration {
+        Duration::from_millis(500).max(self.turns.plan().turn() * 5 / 2)
+    }
+
+    /// The members heard directly of late.
+    fn heard(&self, core: &Core) -> u16 {
+        let window = self.heard_window();
+        let mut heard = bit(self.ledger.places.me());
+        for link in core.links.values() {
+            let lately = link.quality.last_sent.is_some() && link.heard_at + window > core.now;
+            if let Some(at) = self.leads_to(link).filter(|_| lately) {
+                heard |= bit(at);
+            }
+        }
+        heard
+    }
+
+    /// The members in reach: a link to them carries both ways, or such links lead to two others that hear them. One alone
+    /// may say so to keep this peer from them.
+    pub(super) fn in_reach(&self, core: &Core) -> Peers {
+        let window = self.heard_window();
+        let links = core.links.values().filter_map(|link| {
+            let carries = link.heard_at + window > core.now
+                && link.quality.heard & bit(self.ledger.places.me()) != 0;
+            let member = self.member_at(link)?;
+            carries.then_some((member, link.quality.heard))
+        });
+        // By place: of several links to one any.
+        let links: BTreeMap<usize, u16> = links.collect();
+        let by_others = |at: usize| {
+            let hear = links
+                .iter()
+                .filter(|(by, heard)| **by != at && **heard & bit(at) != 0);
+            hear.count() >= 2
+        };
+        let voters = self.membership.voters().members().iter();
+        let reached = voters.filter(|at| {
+            let at = usize::from(*at);
+            links.contains_key(&at) || by_others(at)
+        });
+        reached.collect()
+    }
+
+    /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
+    /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
+    fn lost_peers<'a>(&'a self, core: &'a Core, newest: &'a Newest) -> impl Iterator<Item = usize> {
+        (0..self.ledger.places.len()).filter(move |at| {
+            let outside = !self.membership.has(*at);
+            let speaks = self.dialling.speaks(*at, outside);
+            *at != self.ledger.places.me()
+                && self.dialling.is_wanted(*at, outside, core.now)
+                && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
+        })
+    }
+
+    pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {
+        if self.ending.is_desynced() {
+            return;
+        }
+        let lost: Vec<usize> = self.lost_peers(core, &self.newest_links(core)).collect();
+        for at in lost {
+            let outside = !self.membership.has(at);
+            let Some(address) = self.dialling.dial(at, outside, core.now) else {
+                continue;
+            };
+            core.out.push(Output::Dial {
+                address,
+                key: self.ledger.places.key(at),
+            });
+        }
+    }
+
+    /// Closes all but the newest of several links to one member, once it carries. The peer with the lower index does.
+    pub(super) fn close_doubles(&self, core: &mut Core, proved: LinkId) {
+        let Some(member) = self.member_of(core, proved) else {
+            return;
+        };
+        if member < self.ledger.places.me() {
+            return;
+        }
+        let peer = self.ledger.places.key(member);
+        let older: Vec<LinkId> = core
+            .links_to(peer)
+            .map(|link| link.id)
+            .filter(|id| *id != proved)
+            .collect();
+        for id in older {
+            core.close(id);
+        }
+    }
+}
+
+fn bit(at: usize) -> u16 {
+    1u16.checked_shl(at as u32).unwrap_or(0)
+}

@@ -1,0 +1,525 @@
+//! Turns: a peer seals a batch for each, collects those of the others, completes a turn once it has all of them, and
+//! delivers it to the log and the world.
+//!
+//! Of the rest of the match turns are told no more than a [`Gate`] says.
+
+mod clock;
+mod collect;
+mod delivery;
+mod load;
+mod own_seats;
+mod retraction;
+mod seal;
+mod snapshots;
+mod stall;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use collect::{Arrival, Collected};
+pub(crate) use delivery::World;
+pub(crate) use seal::{Seal, Sealed};
+pub(crate) use snapshots::SignedSnapshot;
+
+use super::Output;
+use super::ledger::{Ledger, LogWindow};
+use super::timers::{Timer, Timers};
+use crate::limits::MAX_CHAT;
+use crate::log::{Formed, Keyframe, Metered, RosterChange, TurnFold, Voters, What};
+use crate::text::tidy_text;
+use crate::{Event, Limits, LogHash, Plan, TurnNumber};
+use clock::Clock;
+use delivery::Delivery;
+use load::Load;
+use own_seats::OwnSeats;
+use retraction::RetractionBuffer;
+use seal::OwnReports;
+use sim::{Checksum, Seat};
+use snapshots::Snapshots;
+use stall::Stalls;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What turns are told of the rest of the match.
+#[derive(Clone, Copy)]
+pub(crate) struct Gate {
+    pub now: Duration,
+    pub voters: Voters,
+    pub epoch: u32,
+    /// This peer has no more turns to complete: it is out, or has left.
+    pub is_closed: bool,
+    /// The match has ended, by agreement or by a difference.
+    pub has_ended: bool,
+    /// Nothing may be completed or sealed while the roster changes.
+    pub is_frozen: bool,
+    /// Nothing may be completed, sealed or handed out until others have answered.
+    pub is_fenced: bool,
+    /// Logs differ: nothing is completed that is not decided.
+    pub is_disputed: bool,
+    /// The last turn of the epoch, once it is decided, and the log's hash there.
+    pub cut: Option<(u32, Option<LogHash>)>,
+    /// The next batch says that this peer leaves; one has said so.
+    pub says_leaving: bool,
+    pub said_leaving: bool,
+}
+
+/// A turn, or none.
+pub(crate) enum Step {
+    /// Nothing is due.
+    Idle,
+    /// The next turn waits since then.
+    Stalled(Duration),
+    /// It is complete: what the game is told, and the delivery that follows.
+    Complete(Vec<Event>),
+}
+
+/// What the world's next turn came to.
+pub(crate) struct Executed {
+    pub turns: u32,
+    /// No report has told of this world before.
+    pub is_new: bool,
+    /// It was the last one that the match allows.
+    pub is_last: bool,
+}
+
+/// Where this peer's part begins.
+pub(crate) struct Beginning {
+    pub fold: TurnFold,
+    pub world: World,
+    /// Worlds of at least so many turns are reported.
+    pub reports_from: u32,
+    /// When the next turn is due.
+    pub due: Duration,
+}
+
+pub(crate) struct Turns {
+    fold: TurnFold,
+    own: OwnSeats,
+    /// The first turn that this peer has not sealed.
+    sealed: u32,
+    reports: OwnReports,
+    clock: Clock,
+    stalls: Stalls,
+    stall_limit: Option<Duration>,
+    /// Of turns before this one all texts are told.
+    told: u32,
+    delivery: Delivery,
+}
+
+impl Turns {
+    pub(crate) fn new(
+        beginning: Beginning,
+        ledger: &Ledger,
+        keyframe_every: Option<Duration>,
+        stall_limit: Option<Duration>,
+        now: Duration,
+    ) -> Self {
+        let Beginning {
+            fold,
+            world,
+            reports_from,
+            due,
+        } = beginning;
+        let (places, turns) = (&ledger.places, world.turns);
+        let (plan, peers) = (places.start().terms.plan, places.len());
+        let per_turn = |every: Duration| (every.as_millis() / plan.turn().as_millis()).max(1);
+        let kept = (Snapshots::new(plan, peers), RetractionBuffer::new(peers));
+        let load = Load::new(now, turns.saturating_sub(world.executed));
+        let keyframe_every = keyframe_every.map(|every| per_turn(every) as u32);
+        Turns {
+            // Alone there is no peer to wait for.
+            stall_limit: stall_limit.filter(|_| peers > 1),
+            own: OwnSeats::new(&places.peer(places.me()).seats, &fold),
+            sealed: turns + u32::from(plan.delay_turns),
+            reports: OwnReports::new(reports_from, world.executed, world.checksum),
+            clock: Clock::new(due, peers, now),
+            stalls: Stalls::default(),
+            told: turns,
+            delivery: Delivery::new(world, keyframe_every, load, kept),
+            fold,
+        }
+    }
+
+    pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
+        self.own.issue(seat, command);
+    }
+
+    pub(crate) fn chat(&mut self, text: &str, limits: &Limits, now: Duration) {
+        self.own.chat(text, limits, now);
+    }
+
+    /// Pause or resume, for this peer's first seat.
+    pub(crate) fn note(&mut self, what: What) {
+        self.own.note(what);
+    }
+
+    pub(crate) fn fold(&self) -> &TurnFold {
+        &self.fold
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        self.fold.plan
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.fold.paused_by.is_some()
+    }
+
+    /// Since when the next turn is waited for.
+    pub(crate) fn stalled_since(&self) -> Option<Duration> {
+        self.stalls.since()
+    }
+
+    /// Whether the game was told of it.
+    pub(crate) fn is_stall_told(&self) -> bool {
+        self.stalls.is_told()
+    }
+
+    /// Turns that were late, and the time spent waiting for them.
+    pub(crate) fn late(&self, now: Duration) -> (u64, Duration) {
+        (self.stalls.late_turns, self.stalls.total(now))
+    }
+
+    /// Slack of a peer's batches here, and of this peer's there, over the last reports.
+    pub(crate) fn slack(&self, at: usize) -> (Option<i16>, Option<i16>) {
+        self.clock.slack(at)
+    }
+
+    /// When the turn after `turns` turns is due, in milliseconds from now.
+    pub(crate) fn due_in_ms(&self, turns: u32, complete: u32, now: Duration) -> i32 {
+        let ahead = i64::from(turns) - i64::from(complete);
+        let turn = self.fold.plan.turn().as_millis() as i64;
+        let due = self.clock.due().as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
+        due.clamp(-600_000, 600_000) as i32
+    }
+
+    /// The newest snapshot that a quorum has signed.
+    pub(crate) fn signed_snapshot(&self) -> Option<&SignedSnapshot> {
+        self.delivery.snapshots.signed()
+    }
+
+    pub(crate) fn handed_out(&self) -> u32 {
+        self.delivery.handed_out()
+    }
+
+    /// Turns that the world has executed.
+    pub(crate) fn executed(&self) -> u32 {
+        self.delivery.executed()
+    }
+
+    /// Checksum of the world after them.
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.delivery.checksum()
+    }
+
+    pub(crate) fn timers(&self, gate: &Gate, ledger: &Ledger, timers: &mut Timers) {
+        let told = self.stalls.tell_at();
+        let due = || self.completes(gate, ledger).then_some(self.clock.due());
+        timers.set(Timer::Turn, told.or_else(due));
+    }
+
+    /// Whether another turn belongs to the match.
+    pub(crate) fn wants_more(&self, gate: &Gate, ledger: &Ledger) -> bool {
+        !gate.has_ended && ledger.window.complete() < self.limit(ledger)
+    }
+
+    fn completes(&self, gate: &Gate, ledger: &Ledger) -> bool {
+        self.wants_more(gate, ledger) && !gate.is_closed
+    }
+
+    fn limit(&self, ledger: &Ledger) -> u32 {
+        ledger.places.start().terms.turn_limit.unwrap_or(u32::MAX)
+    }
+
+    /// Whether the next turn is due.
+    pub(crate) fn is_due(&self, gate: &Gate, ledger: &Ledger) -> bool {
+        self.completes(gate, ledger) && gate.now >= self.clock.due()
+    }
+
+    /// Completes the next turn, which is due, or waits for it.
+    pub(crate) fn advance(&mut self, gate: &Gate, ledger: &mut Ledger, limits: &Limits) -> Step {
+        if !self.is_due(gate, ledger) {
+            return Step::Idle;
+        }
+        if self.can_complete(gate, ledger, limits) {
+            return Step::Complete(self.complete(gate, ledger));
+        }
+        let due = self.clock.due();
+        if self.stalls.begin(due) {
+            self.stalls.late_turns += u64::from(ledger.places.len() > 1);
+        }
+        Step::Stalled(self.stalls.since().unwrap_or(due))
+    }
+
+    /// Whether a turn is waited for longer than this peer waits, with what players have given more.
+    pub(crate) fn exceeds_limit(&self, since: Duration, more: Duration, now: Duration) -> bool {
+        let limit = self.stall_limit;
+        limit.is_some_and(|limit| now.saturating_sub(since) >= limit + more)
+    }
+
+    fn can_complete(&self, gate: &Gate, ledger: &Ledger, limits: &Limits) -> bool {
+        let (turn, places) = (ledger.window.complete(), &ledger.places);
+        // Alone there is no peer to keep up with: where the game does not poll, the match stands still.
+        let ahead = match places.len() {
+            1 => 2,
+            _ => limits.unexecuted_turns,
+        };
+        let world_follows = turn.saturating_sub(self.executed()) < ahead;
+        let disputed = gate.is_disputed && gate.cut.is_none();
+        let after_cut = gate.cut.is_some_and(|(cut, _)| turn >= cut);
+        if disputed || gate.is_fenced || gate.is_frozen || after_cut || !world_follows {
+            return false;
+        }
+        let by_rule = turn < u32::from(places.start().terms.plan.delay_turns);
+        let mut all = places.all();
+        (by_rule || all.all(|at| ledger.batches.has(at, turn))) && self.leads_to_cut(gate, ledger)
+    }
+
+    /// Whether what is held leads to the log that is decided. Of what reopens the match no turns are missing.
+    fn leads_to_cut(&self, gate: &Gate, ledger: &Ledger) -> bool {
+        let Some((cut, Some(log_hash))) = gate.cut else {
+            return true;
+        };
+        let ahead = ledger.hashes_ahead(&self.fold, None);
+        ledger.hash_at(cut, &ahead) == Some(log_hash)
+    }
+
+    fn complete(&mut self, gate: &Gate, ledger: &mut Ledger) -> Vec<Event> {
+        let turn = TurnNumber(ledger.window.complete());
+        let chained = ledger.window.chained();
+        self.delivery.retraction.note(turn.0, &self.fold, chained);
+        let formed = self.form(turn, ledger);
+        let mut events = Vec::new();
+        let began = match self.stalls.since() {
+            Some(_) => gate.now,
+            None => self.clock.due(),
+        };
+        if let Some(late) = self.stalls.end(gate.now) {
+            events.push(Event::StallEnded { turn, late });
+        }
+        let next = self.fold.plan.turn();
+        self.clock.begin(began, formed.bundle.plan.turn(), next);
+        ledger.window.push(&formed.bundle);
+        self.own.complete(&formed, self.fold.paused_by.is_some());
+        self.tell(turn, &formed, ledger, &mut events);
+        self.told = self.told.max(ledger.window.complete());
+        note_leavers(turn, ledger, &mut events);
+        self.delivery.push(formed.bundle);
+        events
+    }
+
+    fn form(&mut self, turn: TurnNumber, ledger: &Ledger) -> Formed {
+        let Ledger {
+            places, batches, ..
+        } = ledger;
+        let required = places.all().filter(|at| batches.required(*at, turn.0));
+        let sealed = required.filter_map(|at| {
+            let held = batches.get(at, turn.0)?;
+            Some((places.peer(at).seats.as_slice(), &held.batch))
+        });
+        self.fold.form(turn, sealed)
+    }
+
+    fn tell(&self, turn: TurnNumber, formed: &Formed, ledger: &Ledger, events: &mut Vec<Event>) {
+        let start = ledger.places.start();
+        if let Some(seat) = formed.paused {
+            events.push(Event::Paused { seat, turn });
+        }
+        if let Some(seat) = formed.resumed {
+            events.push(Event::Resumed { seat, turn });
+        }
+        if let Some(Metered { plan, slow }) = formed.metered {
+            let slow = slow.and_then(|seat| start.peer_with(seat));
+            events.push(Event::PlanChanged {
+                turn: turn.next(),
+                plan,
+                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+            });
+        }
+        let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
+        for (seat, text) in chats {
+            let from = start.peer_with(*seat);
+            events.push(Event::Chat {
+                from: from.map(|peer| peer.name.clone()).unwrap_or_default(),
+                seat: Some(*seat),
+                text: tidy_text(text, MAX_CHAT as u32),
+            });
+        }
+    }
+
+    /// Logs and hands out what is complete, up to the next snapshot.
+    pub(crate) fn hand_out(&mut self, gate: &Gate, window: &LogWindow) -> Vec<Output> {
+        match gate.is_fenced {
+            true => Vec::new(),
+            false => self.delivery.hand_out(&self.fold, window),
+        }
+    }
+
+    /// The world has been saved after so many turns; the match ends at `end`, where that is known. What goes to the log.
+    pub(crate) fn saved(
+        &mut self,
+        turns: u32,
+        bytes: Arc<[u8]>,
+        end: Option<u32>,
+        limits: &Limits,
+    ) -> Option<Keyframe> {
+        self.delivery.saved(turns, bytes, end, limits)
+    }
+
+    /// Whether what the world tells is about turns that are taken back.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.delivery.retraction.is_loading()
+    }
+
+    /// The world that was to take the place of another has.
+    pub(crate) fn world_loaded(&mut self) {
+        self.delivery.retraction.loaded();
+    }
+
+    /// The world has executed the next turn; once the match `has_ended` that matters to nothing.
+    ///
+    /// # Panics
+    /// Where none was handed out.
+    pub(crate) fn world_executed(
+        &mut self,
+        (checksum, step): (Checksum, Duration),
+        has_ended: bool,
+        ledger: &Ledger,
+        now: Duration,
+    ) -> Option<Executed> {
+        self.delivery.note_executed(checksum, step, now);
+        let turns = self.executed();
+        (!has_ended).then(|| Executed {
+            turns,
+            is_new: self.reports.push(turns, checksum),
+            is_last: ledger.places.start().terms.turn_limit == Some(turns),
+        })
+    }
+
+    /// A snapshot of the first world is wanted, if turns are ever taken back.
+    pub(crate) fn first_world(&mut self) -> Option<Output> {
+        self.delivery.first_world()
+    }
+
+    /// What a keyframe says beside the world, after the turns that are handed out.
+    pub(crate) fn keyframe(&self, log_hash: LogHash) -> Keyframe {
+        self.delivery.keyframe(&self.fold, log_hash)
+    }
+
+    /// Takes note of the snapshot that a batch of a peer reports, if it does.
+    pub(crate) fn note_snapshot(&mut self, at: usize, turn: u32, ledger: &Ledger, voters: Voters) {
+        if let Some(held) = ledger.batches.get(at, turn) {
+            self.delivery.snapshots.note(held, &ledger.window, voters);
+        }
+    }
+
+    /// A peer reports the slack of this one's batches there.
+    pub(crate) fn note_slack(&mut self, at: usize, slack: i16, ledger: &Ledger) {
+        let gone = |at| ledger.batches.is_gone(at);
+        self.clock.reported(at, slack, gone);
+    }
+
+    /// The game is to be told of a stall now: how long it lasts.
+    pub(crate) fn tell_stall(&mut self, now: Duration) -> Option<Duration> {
+        self.stalls.tell(now)
+    }
+
+    /// The turn that is waited for does not come any more, or not to this peer.
+    pub(crate) fn give_up_stall(&mut self, now: Duration) {
+        self.stalls.end(now);
+    }
+
+    /// The match ends before the turns that are not handed out.
+    pub(crate) fn end(&mut self, now: Duration) {
+        self.give_up_stall(now);
+        self.delivery.drop_waiting();
+    }
+
+    /// What was slept through was not waited for.
+    pub(crate) fn skip(&mut self, away: Duration, now: Duration) {
+        self.clock.skip_to(now);
+        self.stalls.skip(away);
+    }
+
+    /// No peer plays these seats from the next turn on.
+    pub(crate) fn close_seats(&mut self, seats: &[Seat]) {
+        self.fold.close(seats);
+    }
+
+    /// An epoch begins, of whose peers all know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.fold.begin_epoch();
+    }
+
+    /// Another run of a peer's process has its place, and its seats.
+    pub(crate) fn readmit(&mut self, at: usize, seats: &[Seat]) {
+        self.clock.readmit(at);
+        self.fold.open(seats);
+    }
+
+    /// A change waits for its place in the log.
+    pub(crate) fn push_change(&mut self, change: RosterChange) {
+        self.delivery.push_change(change);
+    }
+
+    /// Logs the changes that come next behind so many turns.
+    pub(crate) fn log_changes(&mut self, turns: u32) -> Vec<Output> {
+        self.delivery.log_changes(turns)
+    }
+
+    /// Takes back the turns from `cut` on, of an epoch that began before turn `began`; `None` where that is too far back.
+    pub(crate) fn retract(
+        &mut self,
+        cut: u32,
+        began: u32,
+        ledger: &mut Ledger,
+    ) -> Option<Vec<Output>> {
+        let mut out = Vec::new();
+        if ledger.window.complete() > cut {
+            if began > cut || !self.delivery.reaches(cut) {
+                return None;
+            }
+            let point = self.delivery.retraction.take_point(cut)?;
+            self.fold = point.fold;
+            ledger.window.truncate(cut, point.chained);
+            ledger.batches.retract(cut);
+            let own = ledger.batches.range(ledger.places.me(), cut);
+            let own: Vec<_> = own.map(|(turn, held)| (turn, &held.batch)).collect();
+            self.own.retract(&own, &self.fold);
+            out = self.delivery.retract(cut);
+        }
+        self.reports.retract(cut);
+        self.delivery.snapshots.retract(cut);
+        Some(out)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn take_stall(&mut self) -> Option<Duration> {
+        let since = self.stalls.since();
+        self.stalls = Stalls::default();
+        since
+    }
+
+    #[cfg(test)]
+    pub(crate) fn put_stall(&mut self, since: Duration) {
+        self.stalls.begin(since);
+    }
+}
+
+/// The peers whose batches of this turn say that they leave are gone from the next one on.
+fn note_leavers(turn: TurnNumber, ledger: &mut Ledger, events: &mut Vec<Event>) {
+    let Ledger {
+        places, batches, ..
+    } = ledger;
+    for at in places.all() {
+        let held = batches.get(at, turn.0);
+        if held.is_some_and(|held| held.batch.leaving) && !batches.is_gone(at) {
+            batches.leave(at, turn.next().0);
+            let peer = places.peer(at);
+            events.push(Event::Left {
+                peer: peer.peer,
+                seats: peer.seats.clone(),
+                turn,
+            });
+        }
+    }
+}

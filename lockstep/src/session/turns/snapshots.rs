@@ -1,0 +1,177 @@
+//! Snapshots that a quorum has signed: what a joiner may trust.
+//!
+//! Every ten seconds of match each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
+//! has reported the hash of the own one, that is the snapshot that others are given.
+
+use crate::log::{Keyframe, SignedBatch, SnapshotHash, Voters};
+use crate::session::ledger::{Held, LogWindow};
+use crate::{Limits, Plan};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Match time between two snapshots.
+const EVERY: Duration = Duration::from_secs(10);
+/// Own snapshots that wait for others' reports, and turns of which reports are kept.
+const KEPT: usize = 2;
+
+pub(super) struct Snapshots {
+    /// Turns between two; `None` where there are no others.
+    every: Option<u32>,
+    own: VecDeque<(Arc<Keyframe>, SnapshotHash)>,
+    unreported: Option<(u32, SnapshotHash)>,
+    /// By turns, what each peer reported.
+    reports: BTreeMap<u32, BTreeMap<u8, (SnapshotHash, SignedBatch)>>,
+    signed: Option<SignedSnapshot>,
+}
+
+/// A snapshot with the batches of a quorum that report it.
+#[derive(Clone)]
+pub(crate) struct SignedSnapshot {
+    pub keyframe: Arc<Keyframe>,
+    pub hash: SnapshotHash,
+    pub batches: Vec<SignedBatch>,
+}
+
+impl Snapshots {
+    pub(super) fn new(plan: Plan, peers: usize) -> Self {
+        let every = (EVERY.as_millis() / plan.turn().as_millis()).max(1) as u32;
+        Snapshots {
+            every: (peers > 1).then_some(every),
+            own: VecDeque::new(),
+            unreported: None,
+            reports: BTreeMap::new(),
+            signed: None,
+        }
+    }
+
+    /// Whether each peer saves its world after so many turns.
+    pub(super) fn are_due(&self, turns: u32) -> bool {
+        self.every.is_some_and(|every| turns.is_multiple_of(every))
+    }
+
+    /// Takes the own snapshot; no peer would load one above its limit.
+    pub(super) fn keep(&mut self, keyframe: &Keyframe, limits: &Limits) {
+        if keyframe.snapshot.len() as u64 > limits.snapshot_bytes {
+            return;
+        }
+        let hash = SnapshotHash::of(keyframe);
+        self.own.push_back((Arc::new(keyframe.clone()), hash));
+        if self.own.len() > KEPT {
+            self.own.pop_front();
+        }
+        self.unreported = Some((keyframe.turns, hash));
+    }
+
+    /// What the next batch is to report.
+    pub(super) fn take_unreported(&mut self) -> Option<(u32, SnapshotHash)> {
+        self.unreported.take()
+    }
+
+    /// Takes note of the snapshot that a peer's batch reports, if it does.
+    pub(super) fn note(&mut self, held: &Held, window: &LogWindow, voters: Voters) {
+        // No correct peer has saved a world of turns that it has not completed.
+        let most = window.counts_up_to(held.batch.epoch);
+        let most = held.batch.complete.min(most);
+        if let Some(report) = held.batch.snapshot.filter(|(turns, _)| *turns <= most) {
+            self.report(report, held.signed.clone());
+            self.look(voters);
+        }
+    }
+
+    fn report(&mut self, (turns, hash): (u32, SnapshotHash), batch: SignedBatch) {
+        if !self.are_due(turns) {
+            return;
+        }
+        let reports = self.reports.entry(turns).or_default();
+        reports.entry(batch.peer).or_insert((hash, batch));
+        while self.reports.len() > KEPT {
+            self.reports.pop_first();
+        }
+    }
+
+    /// Looks whether a newer snapshot is signed by a quorum.
+    fn look(&mut self, voters: Voters) {
+        let known = self
+            .signed
+            .as_ref()
+            .map_or(0, |signed| signed.keyframe.turns);
+        for (keyframe, hash) in self.own.iter().filter(|(own, _)| own.turns > known) {
+            let Some(reports) = self.reports.get(&keyframe.turns) else {
+                continue;
+            };
+            let alike = || reports.iter().filter(|(_, (told, _))| told == hash);
+            if voters.is_quorum(alike().map(|(peer, _)| *peer).collect()) {
+                self.signed = Some(SignedSnapshot {
+                    keyframe: keyframe.clone(),
+                    hash: *hash,
+                    batches: alike().map(|(_, (_, batch))| batch.clone()).collect(),
+                });
+            }
+        }
+    }
+
+    /// Forgets what is of more than so many turns, which are taken back.
+    pub(super) fn retract(&mut self, turns: u32) {
+        self.own.retain(|(own, _)| own.turns <= turns);
+        self.unreported.take_if(|(of, _)| *of > turns);
+        self.reports.split_off(&(turns + 1));
+        self.signed.take_if(|signed| signed.keyframe.turns > turns);
+    }
+
+    /// The newest that a quorum has signed.
+    pub(super) fn signed(&self) -> Option<&SignedSnapshot> {
+        self.signed.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogHash;
+    use crate::log::{Batch, Peers};
+    use crate::session::ledger::fixture::{batch, held};
+
+    fn keyframe(turns: u32) -> Keyframe {
+        Keyframe {
+            turns,
+            ticks: 0,
+            plan: Plan::default(),
+            paused: false,
+            log_hash: LogHash([0; 16]),
+            snapshot: Arc::from([1; 8]),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_counts_once_a_quorum_reports_its_hash() {
+        let mut snapshots = Snapshots::new(Plan::default(), 3);
+        let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
+        let voters = Voters::new(Peers::first(3));
+        let every = snapshots.every.expect("there are others");
+        snapshots.keep(&keyframe(every), &Limits::default());
+        let (turns, hash) = snapshots
+            .take_unreported()
+            .expect("the next batch reports it");
+        assert_eq!((turns, snapshots.take_unreported()), (every, None));
+        let report = |hash: SnapshotHash, complete: u32| Batch {
+            snapshot: Some((every, hash)),
+            complete,
+            ..batch(every + 2)
+        };
+        snapshots.note(&held(0, report(hash, every)), &window, voters);
+        let other = SnapshotHash([9; 16]);
+        snapshots.note(&held(1, report(other, every)), &window, voters);
+        assert!(snapshots.signed().is_none(), "two that differ");
+        snapshots.note(&held(2, report(hash, every - 1)), &window, voters);
+        assert!(
+            snapshots.signed().is_none(),
+            "of turns that are not complete"
+        );
+        snapshots.note(&held(2, report(hash, every)), &window, voters);
+        let signed = snapshots.signed().expect("a quorum");
+        assert_eq!((signed.hash, signed.batches.len()), (hash, 2));
+        snapshots.retract(every - 1);
+        assert!(snapshots.signed().is_none());
+    }
+}

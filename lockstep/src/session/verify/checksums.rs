@@ -1,0 +1,119 @@
+//! The checksums of worlds, turn by turn, as peers report them.
+
+use sim::Checksum;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Checksums as they come in, until all peers have reported a turn.
+pub(super) struct Checksums {
+    peers: usize,
+    /// Reports of fewer turns are not about this peer.
+    from: u32,
+    /// By turns executed.
+    rows: BTreeMap<u32, Vec<Option<Checksum>>>,
+    /// The newest turn that all had alike, and when that was known.
+    newest: Option<(u32, Duration)>,
+}
+
+/// What a report led to.
+pub(super) enum Compared {
+    Waiting,
+    Differs,
+}
+
+impl Checksums {
+    /// Of so many peers; worlds of fewer turns than `from` are not compared.
+    pub(super) fn new(peers: usize, from: u32) -> Self {
+        Checksums {
+            peers,
+            from,
+            rows: BTreeMap::new(),
+            newest: None,
+        }
+    }
+
+    pub(super) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
+        if turns < self.from {
+            return Compared::Waiting;
+        }
+        let row = self
+            .rows
+            .entry(turns)
+            .or_insert_with(|| vec![None; self.peers]);
+        row[peer] = Some(checksum);
+        if row.iter().flatten().any(|other| *other != checksum) {
+            Compared::Differs
+        } else {
+            Compared::Waiting
+        }
+    }
+
+    /// The next turn that all peers that still `must` have reported, alike.
+    pub(super) fn next_agreed(
+        &mut self,
+        now: Duration,
+        must: impl Fn(usize, u32) -> bool,
+    ) -> Option<(u32, Checksum)> {
+        let (turns, row) = self.rows.first_key_value()?;
+        let (turns, checksum) = (*turns, row.iter().flatten().next().copied());
+        if row
+            .iter()
+            .enumerate()
+            .any(|(peer, reported)| reported.is_none() && must(peer, turns))
+        {
+            return None;
+        }
+        if row.iter().flatten().any(|other| Some(*other) != checksum) {
+            return None;
+        }
+        self.rows.pop_first();
+        if checksum.is_some() {
+            self.newest = Some((turns, now));
+        }
+        checksum.map(|checksum| (turns, checksum))
+    }
+
+    /// The newest turn that [`next_agreed`](Self::next_agreed) gave, and when.
+    pub(super) fn newest_agreed(&self) -> Option<(u32, Duration)> {
+        self.newest
+    }
+
+    /// Forgets what a peer that is out reported of more than `turns` turns.
+    pub(super) fn forget_after(&mut self, peer: usize, turns: u32) {
+        for (_, row) in self.rows.range_mut(turns + 1..) {
+            row[peer] = None;
+        }
+    }
+
+    /// Forgets what a peer reported of at least so many turns.
+    pub(super) fn forget_from(&mut self, peer: usize, turns: u32) {
+        for (_, row) in self.rows.range_mut(turns..) {
+            row[peer] = None;
+        }
+    }
+
+    /// The fewest turns of which reports differ.
+    pub(super) fn first_difference(&self) -> Option<u32> {
+        let differs = |row: &[Option<Checksum>]| {
+            let mut told = row.iter().flatten();
+            let first = told.next();
+            told.any(|other| Some(other) != first)
+        };
+        let mut rows = self.rows.iter();
+        rows.find(|(_, row)| differs(row)).map(|(turns, _)| *turns)
+    }
+
+    /// Forgets all reports of more than `turns` turns.
+    pub(super) fn forget_all_after(&mut self, turns: u32) {
+        self.rows.split_off(&(turns + 1));
+    }
+
+    /// What was reported of a turn.
+    pub(super) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
+        let row = self.rows.get(&turns).map(Vec::as_slice).unwrap_or_default();
+        row.iter()
+            .enumerate()
+            .filter_map(|(peer, checksum)| Some((peer as u8, (*checksum)?)))
+            .collect()
+    }
+}
