@@ -2,7 +2,7 @@
 
 use crate::bot::Level;
 use crate::log::LogLevel;
-use crate::options;
+use crate::options::{self, OnQuorumLoss};
 use crate::world::{LONGEST_MINUTES, MapKind, SHORTEST_MINUTES, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
@@ -33,6 +33,7 @@ pub enum Command {
     /// Run several real peers on this machine, each with its own session and QUIC endpoint; bots play.
     #[command(
         mut_arg("identity", |option| option.hide(true)),
+        mut_arg("on_quorum_loss", |option| option.hide(true)),
         after_help = "Example: demo-rts local --peers 4 --impair delay=50ms,loss=5%"
     )]
     Local(Local),
@@ -41,6 +42,7 @@ pub enum Command {
         mut_arg("identity", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
         mut_arg("patient", |option| option.hide(true)),
+        mut_arg("on_quorum_loss", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
         after_help = "Example: demo-rts skirmish --bots 3 --level easy"
     )]
@@ -96,6 +98,7 @@ pub enum Command {
         mut_arg("minutes", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
         mut_arg("patient", |option| option.hide(true)),
+        mut_arg("on_quorum_loss", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
         mut_arg("turns", |option| option.help("End after this many more turns")),
         mut_arg("record", |option| option.help("Record to this new file. Default: a file beside the replay")),
@@ -321,6 +324,10 @@ pub struct Common {
     /// Vote to wait longer for a lost player, up to ten minutes.
     #[arg(long)]
     pub patient: bool,
+    /// After quorum loss: `wait` for the missing players, `reopen` the match at once, or `branch`, which goes on alone
+    /// against bots. Default: `ask`; `wait` without a screen.
+    #[arg(long, value_name = "CHOICE", value_parser = options::on_quorum_loss)]
+    pub on_quorum_loss: Option<OnQuorumLoss>,
     /// Write one JSON object per line to stdout and nothing else. Implies --headless.
     #[arg(long)]
     pub json: bool,
@@ -361,10 +368,19 @@ impl Common {
             "--plan" => self.plan.is_some(),
             "--impair" => self.impair.is_some(),
             "--patient" => self.patient,
+            "--on-quorum-loss" => self.on_quorum_loss.is_some(),
             "--json" => self.json,
             _ => self.log != LogLevel::default(),
         };
         options.iter().copied().filter(given).collect()
+    }
+
+    /// What a peer with these options does after quorum loss.
+    pub fn on_quorum_loss(&self) -> OnQuorumLoss {
+        self.on_quorum_loss.unwrap_or(match self.without_screen() {
+            true => OnQuorumLoss::Wait,
+            false => OnQuorumLoss::Ask,
+        })
     }
 
     pub fn without_screen(&self) -> bool {
@@ -390,6 +406,7 @@ impl Common {
             plan: self.plan.or(outer.plan),
             impair: self.impair.or_else(|| outer.impair.clone()),
             patient: self.patient || outer.patient,
+            on_quorum_loss: self.on_quorum_loss.or(outer.on_quorum_loss),
             json: self.json || outer.json,
             log: if self.log == LogLevel::default() {
                 outer.log
@@ -466,14 +483,20 @@ mod tests {
             (
                 "skirmish",
                 "--map",
-                &["--identity", "--impair", "--patient"],
+                &["--identity", "--impair", "--patient", "--on-quorum-loss"],
             ),
             (
                 "continue",
                 "--turn",
-                &["--map", "--scenario", "--minutes", "--impair"],
+                &[
+                    "--map",
+                    "--scenario",
+                    "--minutes",
+                    "--impair",
+                    "--on-quorum-loss",
+                ],
             ),
-            ("local", "--impair", &["--identity"]),
+            ("local", "--impair", &["--identity", "--on-quorum-loss"]),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");
             let help = sub.render_help().to_string();
@@ -511,6 +534,8 @@ mod tests {
              --minutes 600 --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts host --on-slow remove",
+            "demo-rts host --on-quorum-loss ask",
+            "demo-rts rejoin f.replay --on-quorum-loss branch --headless",
             "demo-rts join @file --headless",
             "demo-rts join @file --from f.replay --headless",
             "demo-rts host --from f.replay --wait 0 --headless",
@@ -560,6 +585,11 @@ mod tests {
             ("demo-rts host --listen nowhere", "--listen"),
             ("demo-rts host --on-slow wait", "meter or remove"),
             ("demo-rts host --on-slow", "--on-slow"),
+            (
+                "demo-rts host --on-quorum-loss leave",
+                "wait, reopen or branch",
+            ),
+            ("demo-rts watch f --on-quorum-loss wait", "--on-quorum-loss"),
             ("demo-rts join x --on-slow remove", "--on-slow"),
             ("demo-rts local --turns 0", "from 1 to 4294967295"),
             ("demo-rts local --turns -1", "not `-1`"),

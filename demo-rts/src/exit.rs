@@ -78,6 +78,9 @@ pub enum Problem {
         /// Where the file breaks off, if the turn may lie behind that.
         damage: Option<String>,
     },
+    /// A match that a peer cannot go on with after quorum loss.
+    #[error("a match without a recording can neither be reopened nor played on alone")]
+    NotRecorded,
     /// A key without a seat in the match.
     #[error("this key has no seat in that match: give the key of the match with --identity FILE")]
     KeyWithoutSeat,
@@ -99,7 +102,10 @@ impl Problem {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Problem::Usage(_) | Problem::Ticket(_) | Problem::KeyWithoutSeat => USAGE,
+            Problem::Usage(_)
+            | Problem::Ticket(_)
+            | Problem::NotRecorded
+            | Problem::KeyWithoutSeat => USAGE,
             Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,

@@ -169,10 +169,13 @@ impl Facts {
             }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
-                    "connection to {} lost, {}: wait, or reopen the match",
+                    "connection to {} lost, {}: wait, reopen the match, or go on alone",
                     self.all_named(missing),
                     remaining(self.peers_without(missing))
                 ));
+            }
+            Event::JoinerWaits { seats: of, .. } => {
+                self.note(format!("{} came back", self.all_named(of)));
             }
             Event::RosterChanged {
                 turn,

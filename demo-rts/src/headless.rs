@@ -3,10 +3,10 @@
 use crate::exit::{self, Problem};
 use crate::log::{LogLevel, say};
 use crate::output::{EndLine, Line, write_json};
-use crate::peer::{Peer, now};
+use crate::peer::{Peer, Way, now};
 use crate::plain;
 use crate::signals::QuitRequest;
-use lockstep::{Ended, Event};
+use lockstep::{Ended, Event, Status};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,19 +34,30 @@ pub fn run(
     if peer.seeks_match() && !json {
         plain::print("looking for the other peers of the match").map_err(Problem::Terminal)?;
     }
-    let done = follow(&mut peer, &mut out, asked);
-    if done.is_err() {
-        // A failed output must not keep the other peers waiting for this one.
-        leave_quietly(&mut peer);
+    loop {
+        match follow(&mut peer, &mut out, asked) {
+            Ok(Step::Ends(code)) => return Ok(code),
+            Ok(Step::GoesOn(way)) => peer = go_on(peer, way, &mut out)?,
+            Err(problem) => {
+                // A failed output must not keep the other peers waiting for this one.
+                leave_quietly(&mut peer);
+                return Err(problem);
+            }
+        }
     }
-    done
+}
+
+enum Step {
+    Ends(ExitCode),
+    /// After quorum loss the peer goes on in a new run.
+    GoesOn(Way),
 }
 
 fn follow<W: Write>(
     peer: &mut Peer,
     out: &mut Out<W>,
     asked: &QuitRequest,
-) -> Result<ExitCode, Problem> {
+) -> Result<Step, Problem> {
     loop {
         if asked.is_set() && !peer.is_leaving() {
             say(
@@ -55,20 +66,55 @@ fn follow<W: Write>(
             );
             peer.leave();
         }
+        let mut way = None;
         for event in peer.poll(|_, _| {}) {
             note(&event);
             for mut line in Line::of(&event) {
-                if let Line::NoQuorum { reopen, .. } = &mut line {
+                if let Line::NoQuorum {
+                    reopen, choices, ..
+                } = &mut line
+                {
                     *reopen = peer.reopen_command().unwrap_or_default();
+                    *choices = peer.choices();
                 }
                 out.write(&line)?;
             }
-            if let Event::Ended(ended) = &event {
-                return finish(peer, ended, out);
+            way = peer.way_after(&event).or(way);
+            if let (Event::Ended(ended), None) = (&event, way) {
+                return finish(peer, ended, out).map(Step::Ends);
             }
+        }
+        if let Some(way) = way {
+            return Ok(Step::GoesOn(way));
         }
         peer.wait(LONGEST_WAIT);
     }
+}
+
+/// Begins a new run. Where its recording is unreadable, a match that has not ended goes on waiting.
+fn go_on<W: Write>(mut peer: Peer, way: Way, out: &mut Out<W>) -> Result<Peer, Problem> {
+    let again = peer.reopens_again();
+    let run = match peer.new_run(way) {
+        Ok(run) => run,
+        Err(problem) if peer.game().status() == Status::Ended => return Err(problem),
+        Err(problem) => {
+            say(LogLevel::Error, format_args!("{problem}"));
+            return Ok(peer);
+        }
+    };
+    drop(peer);
+    let mut peer = run.begin()?;
+    if let Some(ticket) = peer.ticket().filter(|_| !again) {
+        let ticket = ticket.to_string();
+        out.write(&Line::Reopen { ticket })?;
+    }
+    if let Some((turn, match_id)) = peer.branch() {
+        out.write(&Line::Branch {
+            turn: turn.0,
+            match_id: match_id.to_string(),
+        })?;
+    }
+    Ok(peer)
 }
 
 fn leave_quietly(peer: &mut Peer) {

@@ -17,6 +17,8 @@ pub enum OptionError {
     OnDesync(String),
     #[error("`{0}` is no policy for a missing player's seat: idle or ai")]
     Absent(String),
+    #[error("`{0}` is no choice after quorum loss: ask, wait, reopen or branch")]
+    OnQuorumLoss(String),
     #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
     PlanShape(String),
     #[error("a turn of {0} ms does not exist: 50, 100, 200 or 400 (1, 2, 4 or 8 ticks of 50 ms)")]
@@ -120,6 +122,31 @@ pub fn absent(text: &str) -> Result<Absent, OptionError> {
         "idle" => Ok(Absent::Idle),
         "ai" => Ok(Absent::Ai),
         _ => Err(OptionError::Absent(text.to_owned())),
+    }
+}
+
+/// What a peer does after quorum loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnQuorumLoss {
+    /// Its player chooses.
+    Ask,
+    Wait,
+    Reopen,
+    /// It goes on alone.
+    Branch,
+}
+
+/// Parses a choice after quorum loss.
+///
+/// # Errors
+/// [`OptionError`], naming the choices.
+pub fn on_quorum_loss(text: &str) -> Result<OnQuorumLoss, OptionError> {
+    match text {
+        "ask" => Ok(OnQuorumLoss::Ask),
+        "wait" => Ok(OnQuorumLoss::Wait),
+        "reopen" => Ok(OnQuorumLoss::Reopen),
+        "branch" => Ok(OnQuorumLoss::Branch),
+        _ => Err(OptionError::OnQuorumLoss(text.to_owned())),
     }
 }
 

@@ -116,8 +116,24 @@ pub enum Line {
         turn: u32,
         /// Seats of the lost peers.
         missing: Vec<u8>,
+        /// What this peer may do: `wait`, `reopen`, `branch`.
+        choices: &'static [&'static str],
         /// The command that reopens the match from this peer's recording; empty without a recording.
         reopen: String,
+    },
+    /// A lost player has come back, and only a reopening can admit it.
+    JoinerWaits {
+        /// Its seats.
+        seats: Vec<u8>,
+    },
+    /// After quorum loss this peer hosts a reopening.
+    Reopen { ticket: String },
+    /// After quorum loss this peer goes on alone.
+    Branch {
+        /// The first turn that it plays alone.
+        turn: u32,
+        /// The match that it left for that.
+        match_id: String,
     },
     /// The match pauses or resumes.
     Pause {
@@ -267,7 +283,11 @@ impl Line {
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),
+                choices: &[],
                 reopen: String::new(),
+            },
+            Event::JoinerWaits { seats, .. } => Line::JoinerWaits {
+                seats: numbers(seats),
             },
             Event::RosterChanged {
                 turn,

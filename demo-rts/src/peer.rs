@@ -1,6 +1,9 @@
 //! One peer of a match: its game, the bots on its seats, and its totals.
 
 mod network;
+mod quorum_loss;
+
+pub use quorum_loss::{NewRun, REOPENS_FOR, Way};
 
 use crate::bot::Level;
 use crate::cli::Common;
@@ -15,9 +18,10 @@ use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, JoinRefused, Match, MatchId, Moment, PeerId, Plan, Rejoin,
-    RosterCause, Seat, Ticket,
+    RosterCause, Seat, Ticket, TurnNumber,
 };
 use network::{network, network_of_player};
+use quorum_loss::Again;
 use replay::WayBack;
 use sim::Simulation as _;
 use std::net::SocketAddr;
@@ -54,8 +58,15 @@ pub struct Peer {
     /// Turns that this run has executed.
     executed: u32,
     match_id: Option<MatchId>,
-    /// Quorum loss: too few peers are left to change the roster.
-    quorum_lost: bool,
+    /// Quorum loss: too few peers are left to change the roster. The seats of the missing peers.
+    quorum_lost: Option<Vec<Seat>>,
+    /// The seats of the match.
+    seats: Vec<Seat>,
+    /// `None` without a network.
+    again: Option<Again>,
+    /// A reopening after quorum loss, which is begun again until its player leaves.
+    reopens_again: bool,
+    branch: Option<(TurnNumber, MatchId)>,
     id: Option<PeerId>,
     /// The host's setup, once the lobby has accepted this peer.
     setup: Arc<OnceLock<Setup>>,
@@ -223,6 +234,7 @@ impl Peer {
         let host_setup = Arc::new(OnceLock::new());
         let mut id = None;
         let mut leave_after = None;
+        let mut again = None;
         let game = match part {
             Part::Host {
                 terms,
@@ -237,6 +249,7 @@ impl Peer {
                 config.own_seats = bots.saturating_add(1);
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());
+                again = Again::new(common, key, *listen, &network);
                 config.network = Some(network);
                 Match::host(setup(common), config)?
             }
@@ -244,6 +257,7 @@ impl Peer {
                 leave_after = common.turns;
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());
+                again = Again::new(common, key, *listen, &network);
                 config.network = Some(network);
                 join(ticket, config, host_setup.clone())?
             }
@@ -251,6 +265,7 @@ impl Peer {
                 leave_after = common.turns;
                 let network = network_of_player(*listen, common, key, from)?;
                 id = Some(network.signer.id());
+                again = Again::new(common, key, *listen, &network);
                 config.network = Some(network);
                 Match::rejoin((*from).clone(), config)?
             }
@@ -260,6 +275,7 @@ impl Peer {
                 leave_after = common.turns;
                 let network = network_of_player(*listen, common, key, from)?;
                 id = Some(network.signer.id());
+                again = Again::new(common, key, *listen, &network);
                 config.network = Some(network);
                 Match::reopen((*from).clone(), *wait, config)?
             }
@@ -299,7 +315,11 @@ impl Peer {
             came_from: part.replay().map(Path::to_owned),
             executed: 0,
             match_id: None,
-            quorum_lost: false,
+            quorum_lost: None,
+            seats: Vec::new(),
+            again,
+            reopens_again: false,
+            branch: None,
             id,
             setup: host_setup,
             redelivered: Vec::new(),
@@ -435,10 +455,11 @@ impl Peer {
         match event {
             Event::Started {
                 own,
+                seats,
                 plan,
                 match_id,
-                ..
             } => {
+                self.seats = seats.iter().map(|info| info.seat).collect();
                 self.match_id = Some(*match_id);
                 if let Some(path) = self.recorded_to.as_ref().and_then(|path| path.get()) {
                     self.replay = Some(path.clone());
@@ -447,9 +468,9 @@ impl Peer {
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
             Event::Contacts(contacts) => self.save_contacts(contacts),
-            Event::NoQuorum { .. } => self.quorum_lost = true,
+            Event::NoQuorum { missing, .. } => self.quorum_lost = Some(missing.clone()),
             Event::RosterChanged { turn, cause, .. } => {
-                (self.rejoining, self.quorum_lost) = (false, false);
+                (self.rejoining, self.quorum_lost) = (false, None);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
                     say(
@@ -465,7 +486,7 @@ impl Peer {
                     EndReason::Decided | EndReason::TurnLimit => true,
                     // After quorum loss a leaver may reopen the match; a joiner may try again later. Both need
                     // their addresses.
-                    EndReason::Left => !self.quorum_lost && !self.rejoining,
+                    EndReason::Left => !self.has_lost_quorum() && !self.rejoining,
                     _ => false,
                 };
                 let recordings = [&self.replay, &self.came_from];
@@ -486,7 +507,7 @@ impl Peer {
                 }
             }
             Event::StallEnded { .. } => {
-                self.quorum_lost = false;
+                self.quorum_lost = None;
                 self.extension_votes = self.extension_votes.map(|_| 0);
             }
             Event::Turn { turn, .. } => {
@@ -505,7 +526,7 @@ impl Peer {
             EndReason::NobodyPlays => true,
             // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
             EndReason::StallLimit { .. } | EndReason::Left => {
-                self.quorum_lost && self.replay.is_some()
+                self.has_lost_quorum() && self.replay.is_some()
             }
             EndReason::NoQuorum { .. } => self.seeks_match(),
             _ => false,
@@ -533,23 +554,6 @@ impl Peer {
                 None => format!("rejoin with: demo-rts rejoin {replay}"),
             }
         })
-    }
-
-    /// The command that reopens the match from its newest recording, if any.
-    pub fn reopen_command(&self) -> Option<String> {
-        let recording = self.newest_recording()?;
-        let identity = self.identity.as_deref();
-        Some(plain::reopen_command(Some(recording), identity))
-    }
-
-    /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
-    fn newest_recording(&self) -> Option<&Path> {
-        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
-        let came_from = self.came_from.as_deref();
-        match self.rejoining && self.executed < self.recorded {
-            true => came_from.or(replay),
-            false => replay.or(came_from),
-        }
     }
 
     fn save_contacts(&self, contacts: &[Contact]) {

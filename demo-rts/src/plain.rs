@@ -50,7 +50,8 @@ pub fn reopen_command(replay: Option<&Path>, identity: Option<&Path>) -> String 
 /// How to reopen a match after quorum loss.
 fn quorum_loss_hint(command: &str) -> String {
     format!(
-        "a player whose program crashed cannot rejoin any more. One of you leaves and reopens the match: {command}\n  \
+        "a missing player comes back by `demo-rts rejoin FILE`, and the match is reopened then. Once this run has \
+         ended, reopen it with: {command}\n  \
          Peers waiting in `rejoin FILE` join it by themselves; the others join with its new ticket: \
          demo-rts join TICKET --from FILE"
     )
@@ -170,6 +171,16 @@ pub fn text(line: &Line) -> Option<String> {
                 "connection to {} lost: too few players remain, the match waits{how}",
                 seats(missing)
             )
+        }
+        Line::JoinerWaits { seats: of } => {
+            format!(
+                "{} came back: the match must be reopened to go on",
+                seats(of)
+            )
+        }
+        Line::Reopen { .. } => "reopening the match: waiting for the missing players".to_owned(),
+        Line::Branch { turn, .. } => {
+            format!("going on alone from turn {turn}: the result counts only for this player")
         }
         Line::Pause { paused: true, .. } => "paused".to_owned(),
         Line::Pause { paused: false, .. } => "the match resumes".to_owned(),
@@ -321,6 +332,7 @@ mod tests {
         let line = |reopen: &str| Line::NoQuorum {
             turn: 29,
             missing: vec![0, 5],
+            choices: &["wait", "reopen", "branch"],
             reopen: reopen.to_owned(),
         };
         let sentence = text(&line(&reopen)).expect("the line has a text");

@@ -6,7 +6,7 @@ use crate::home::look_at_first;
 use crate::names::name_seats;
 use crate::news::News;
 use crate::output::{EndLine, Line};
-use crate::peer::{Peer, now};
+use crate::peer::{NewRun, Peer, Way, now};
 use crate::plain;
 use crate::signals::QuitRequest;
 use crate::terminal::controls::{Act, Hand, KEYS, lies_in, stepped};
@@ -27,14 +27,22 @@ pub fn run(
     notes: &[String],
     asked: &QuitRequest,
 ) -> Result<ExitCode, Problem> {
-    let ticket = peer.ticket().map(|ticket| ticket.to_string());
-    let notice = notice(ticket.as_deref(), peer.reopens());
-    let mut table = Table::new(title, notice, peer.has_person());
+    let mut table = Table::of(&mut peer, title);
     notes.iter().for_each(|note| table.facts.note(note));
-    let console = Console::open().map_err(Problem::Terminal)?;
-    let played = table.play(&mut peer, console, asked);
-    // The console is closed by now: these lines stay on the ordinary screen.
-    played.map_err(Problem::Terminal)?;
+    let mut console = Console::open().map_err(Problem::Terminal)?;
+    loop {
+        let played = table.play(&mut peer, &mut console, asked);
+        let Some(run) = played.map_err(Problem::Terminal)? else {
+            break;
+        };
+        let note = going_on(run.way());
+        drop(peer);
+        peer = run.begin()?;
+        table = Table::of(&mut peer, title);
+        table.facts.note(note);
+    }
+    // The lines below stay on the ordinary screen.
+    drop(console);
     let Some(ended) = table.ended else {
         return Ok(ExitCode::from(exit::GOOD));
     };
@@ -72,11 +80,21 @@ struct Table {
     centre: Option<Tile>,
     /// Whether the next key answers the question about leaving.
     asking: bool,
+    /// Whether the player may choose how to go on after quorum loss, and is asked.
+    asks_way: bool,
+    goes_on: Option<NewRun>,
     ended: Option<Ended>,
     closing: bool,
 }
 
 impl Table {
+    /// The screen of this peer before its match.
+    fn of(peer: &mut Peer, title: &str) -> Table {
+        let ticket = peer.ticket().map(|ticket| ticket.to_string());
+        let notice = notice(ticket.as_deref(), peer.reopens());
+        Table::new(title, notice, peer.has_person())
+    }
+
     /// The screen before the match; `close` selects the close view.
     fn new(title: &str, notice: String, close: bool) -> Table {
         Table {
@@ -91,17 +109,20 @@ impl Table {
             shown: None,
             centre: None,
             asking: false,
+            asks_way: false,
+            goes_on: None,
             ended: None,
             closing: false,
         }
     }
 
+    /// Plays until the match has ended, or until the peer goes on in a new run.
     fn play(
         &mut self,
         peer: &mut Peer,
-        mut console: Console,
+        console: &mut Console,
         asked: &QuitRequest,
-    ) -> std::io::Result<()> {
+    ) -> std::io::Result<Option<NewRun>> {
         let mut drawn_at: Option<Instant> = None;
         loop {
             self.follow(peer);
@@ -110,11 +131,14 @@ impl Table {
                 self.closing = true;
             }
             if self.closing && self.ended.is_some() {
-                return Ok(());
+                return Ok(None);
+            }
+            if self.goes_on.is_some() {
+                return Ok(self.goes_on.take());
             }
             if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
                 drawn_at = Some(now());
-                self.draw(peer, &mut console)?;
+                self.draw(peer, console)?;
             }
             let mut key = console.key(SHORT)?;
             while let Some(pressed) = key {
@@ -149,10 +173,16 @@ impl Table {
             {
                 self.name_sole_person(own, person.is_some() || peer.person().is_some());
             }
-            if let Event::Ended(ended) = event {
-                self.ended = Some(ended.clone());
+            if let Event::NoQuorum { .. } = event {
+                self.asks_way = peer.asks_way();
+            }
+            match (peer.way_after(event), event) {
+                (Some(way), _) => self.go_on(way, peer),
+                (None, Event::Ended(ended)) => self.ended = Some(ended.clone()),
+                _ => {}
             }
         }
+        self.asks_way &= peer.has_lost_quorum();
         lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
@@ -224,6 +254,10 @@ impl Table {
         if !self.message.is_empty() {
             return self.message.clone();
         }
+        if self.asks_way {
+            return "too few players remain:  w = wait  r = reopen the match  a = go on alone, only for yourself"
+                .to_owned();
+        }
         let (Some(hand), Some(world)) = (&self.hand, world) else {
             return String::new();
         };
@@ -251,6 +285,9 @@ impl Table {
             }
             return;
         }
+        if self.choose_way(key.code, peer) {
+            return;
+        }
         match key.code {
             KeyCode::Char('q') if running && !self.closing => self.asking = true,
             KeyCode::Char('q') => self.leave(peer),
@@ -264,6 +301,30 @@ impl Table {
                 peer.game().source().wait_longer();
             }
             _ => self.command(key, peer),
+        }
+    }
+
+    /// Takes a key about how to go on after quorum loss. Capital letters count as long as it lasts.
+    fn choose_way(&mut self, key: KeyCode, peer: &Peer) -> bool {
+        match key {
+            KeyCode::Char('w') if self.asks_way => {
+                self.asks_way = false;
+                self.message =
+                    "waiting for the missing players  (R = reopen  A = go on alone)".to_owned();
+            }
+            KeyCode::Char('r') if self.asks_way => self.go_on(Way::Reopen, peer),
+            KeyCode::Char('a') if self.asks_way => self.go_on(Way::Alone, peer),
+            KeyCode::Char('R') if peer.has_lost_quorum() => self.go_on(Way::Reopen, peer),
+            KeyCode::Char('A') if peer.has_lost_quorum() => self.go_on(Way::Alone, peer),
+            _ => return false,
+        }
+        true
+    }
+
+    fn go_on(&mut self, way: Way, peer: &Peer) {
+        match peer.new_run(way) {
+            Ok(run) => self.goes_on = Some(run),
+            Err(why) => self.message = why.to_string(),
         }
     }
 
@@ -332,11 +393,20 @@ pub fn seat_name(seat: Seat) -> String {
     format!("seat {} ({})", seat.0, crate::terminal::colour_name(seat))
 }
 
+fn going_on(way: Way) -> &'static str {
+    match way {
+        Way::Reopen => "the match is being reopened: missing players come back by rejoining",
+        Way::Rejoin => "looking for the player that reopens the match",
+        Way::Alone => "you play on alone, against bots: the result counts only for you",
+    }
+}
+
 fn notice(ticket: Option<&str>, reopens: bool) -> String {
     match ticket {
         Some(ticket) if reopens => format!(
-            "Waiting for the other players. Each joins with this command, their recording and their identity of that\n\
-             match:\n\ndemo-rts join {ticket} --from REPLAY\n"
+            "Waiting for the other players. A player that comes back finds this peer by the addresses beside its\n\
+             recording. From elsewhere each joins with its recording and its identity of that match:\n\n\
+             demo-rts join {ticket} --from REPLAY\n"
         ),
         Some(ticket) => format!(
             "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n\n\

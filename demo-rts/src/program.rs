@@ -74,13 +74,18 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         Command::Local(local) => {
             let common = begin(local.common, outer);
             warn_unused(&common, &["--identity"], "each peer makes its own key");
+            warn_unused(
+                &common,
+                &["--on-quorum-loss"],
+                "all peers are in this process",
+            );
             local::run(local.peers, &common)
         }
         Command::Skirmish(skirmish) => {
             let common = begin(skirmish.common, outer);
             let notes = warn_unused(
                 &common,
-                &["--identity", "--impair", "--patient"],
+                &["--identity", "--impair", "--patient", "--on-quorum-loss"],
                 "there is no network",
             );
             let bots = match common.bot {
@@ -197,6 +202,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     "--minutes",
                     "--impair",
                     "--patient",
+                    "--on-quorum-loss",
                 ],
                 "the match keeps its own and runs without a network",
             );
@@ -436,7 +442,7 @@ fn not_available(what: &'static str, instead: &'static str) -> OptionError {
 /// Options that a joiner takes from the host.
 const HOST_DECIDES: [&str; 5] = ["--map-seed", "--map", "--scenario", "--minutes", "--plan"];
 /// Options without a meaning where no match runs.
-const NO_MATCH: [&str; 13] = [
+const NO_MATCH: [&str; 14] = [
     "--bot",
     "--turns",
     "--record",
@@ -450,6 +456,7 @@ const NO_MATCH: [&str; 13] = [
     "--plan",
     "--impair",
     "--patient",
+    "--on-quorum-loss",
 ];
 const TICKET_FILE_BYTES: u64 = 16 << 10;
 

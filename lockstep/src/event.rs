@@ -155,6 +155,17 @@ pub enum Event {
         /// The seats of the missing peers.
         missing: Vec<Seat>,
     },
+    /// A player of this match has come back in a new incarnation, after [`NoQuorum`](Self::NoQuorum). Without a quorum no
+    /// peer can admit it. With it the peers in reach are a quorum again: a reopening lets them all play on.
+    ///
+    /// Told once per incarnation. Of the peers in reach, one should [reopen](crate::Live::reopen) the match from its
+    /// recording, and the others [rejoin](crate::Live::rejoin).
+    JoinerWaits {
+        /// The joiner.
+        peer: PeerId,
+        /// Its seats.
+        seats: Vec<Seat>,
+    },
     /// A roster change is in force: the next epoch begins.
     RosterChanged {
         /// Its first turn.

@@ -2,6 +2,7 @@ use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part};
+use lockstep::log::Terms;
 
 /// A running match of a person against a bot, and the person's screen.
 fn begun() -> (Peer, Table) {
@@ -21,7 +22,7 @@ fn begun() -> (Peer, Table) {
     (peer, table)
 }
 
-fn until(peer: &mut Peer, table: &mut Table, done: impl Fn(&Table) -> bool) {
+fn until(peer: &mut Peer, table: &mut Table, mut done: impl FnMut(&Table) -> bool) {
     let began = now();
     while !done(table) {
         let prompt = table.prompt(peer.world());
@@ -64,4 +65,52 @@ fn a_refusal_is_shown_until_the_next_one() {
     assert!(press(&mut table, &mut peer, 'w').starts_with("5 workers"));
     assert!(press(&mut table, &mut peer, 'k').starts_with("no attack on you so far"));
     peer.leave();
+}
+
+#[test]
+fn keys_reopen_the_match_or_go_on_alone_after_quorum_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = |name: &str| Common {
+        identity: Some(folder.path().join(format!("{name}.key"))),
+        record: Some(folder.path().join(format!("{name}.replay"))),
+        ..Common::default()
+    };
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let part = Part::Host {
+        terms: Terms {
+            seats: 2,
+            ..Terms::default()
+        },
+        bots: 0,
+        listen,
+    };
+    let mut host = Peer::start(&part, Bots::None, &options("host"), KeyChoice::Kept).unwrap();
+    let ticket = host.ticket().unwrap();
+    let part = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let mut guest = Peer::start(&part, Bots::None, &options("guest"), KeyChoice::Kept).unwrap();
+    let mut table = Table::of(&mut guest, "join");
+    until(&mut guest, &mut table, |table| {
+        host.poll(|_, _| {});
+        table.facts.turn > Some(5)
+    });
+    // Like a crash: without leaving.
+    drop(host);
+    until(&mut guest, &mut table, |table| table.asks_way);
+    assert!(table.prompt(guest.world()).contains("r = reopen"));
+    assert!(press(&mut table, &mut guest, 'w').contains("R = reopen"));
+    for (key, way) in [('R', Way::Reopen), ('A', Way::Alone)] {
+        press(&mut table, &mut guest, key);
+        assert_eq!(table.goes_on.take().map(|run| run.way()), Some(way));
+    }
+    let run = guest.new_run(Way::Alone).unwrap();
+    drop(guest);
+    let mut alone = run.begin().unwrap();
+    let (from, _) = alone.branch().unwrap();
+    let mut table = Table::of(&mut alone, "alone");
+    until(&mut alone, &mut table, |table| {
+        table.facts.turn > Some(from.0 + 5)
+    });
 }

@@ -117,6 +117,7 @@ pub(super) fn first_of(
     title: &str,
 ) -> Box<dyn Screen> {
     begun.notes.extend(front.notes());
+    front.by_command.set(true);
     match kind {
         Some(kind) => Box::new(Lobby::of_command(front.clone(), begun, kind)),
         None => front.game(title, begun.peer, &begun.notes),

@@ -27,6 +27,8 @@ pub(crate) mod signs;
 pub mod table;
 #[cfg(feature = "window")]
 mod talk;
+#[cfg(feature = "window")]
+mod ways;
 
 #[cfg(feature = "window")]
 pub use playing::{ExitReport, Game};

@@ -1,6 +1,9 @@
 //! The lobby: players gather until the match begins. A joiner that rejoins waits here too.
 
 mod draw;
+mod new_run;
+
+pub use new_run::Between;
 
 use super::canvas::Canvas;
 use super::input::{Input, KeyCode};
@@ -11,16 +14,17 @@ use super::ui::{Memory, Ui};
 use super::words::menu as words;
 use super::{Next, Screen};
 use crate::cli::Common;
-use crate::peer::{self, BUILD, Part, Peer};
+use crate::peer::{self, BUILD, NewRun, Part, Peer, REOPENS_FOR, Way};
 use crate::world::Setup;
 use draw::notice;
-use lockstep::log::Record;
+use lockstep::log::{Record, Start};
 use lockstep::{EndReason, Ended, Event, LobbyPeer, Plan, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What this peer's lobby is for.
@@ -66,14 +70,25 @@ impl Kind {
                     Record::Start(start) => Some(start),
                     _ => None,
                 });
-                Some(Kind::Reopen {
-                    setup: start.and_then(|start| setup_of(&start.setup)),
-                    seats: start.map(|start| start.seat_infos()).unwrap_or_default(),
-                    wait: *wait,
-                })
+                Some(Kind::reopen(start, *wait))
             }
             Part::Alone { .. } | Part::PlayOn { .. } => None,
         }
+    }
+
+    fn reopen(start: Option<&Arc<Start>>, wait: Duration) -> Kind {
+        Kind::Reopen {
+            setup: start.and_then(|start| setup_of(&start.setup)),
+            seats: start.map(|start| start.seat_infos()).unwrap_or_default(),
+            wait,
+        }
+    }
+
+    /// The lobby of a peer that reopens the match of this recording after quorum loss.
+    fn reopen_of(path: &Path) -> Kind {
+        // A recording that was readable for the peer is readable here; otherwise the lobby lacks its names.
+        let reader = replay::Reader::open(path).ok();
+        Kind::reopen(reader.as_ref().map(|reader| reader.start()), REOPENS_FOR)
     }
 }
 
@@ -90,6 +105,8 @@ pub struct Lobby {
     ready: bool,
     /// Quorum loss: the remaining peers cannot admit it.
     quorum_lost: bool,
+    /// The new run with which the peer goes on after quorum loss.
+    goes_on: Option<NewRun>,
     /// There is no screen below: the window closes behind it, and the program prints how it ended.
     is_first: bool,
     chat: VecDeque<String>,
@@ -119,6 +136,7 @@ impl Lobby {
             here: Vec::new(),
             terms: None,
             quorum_lost: false,
+            goes_on: None,
             is_first: false,
             chat: begun.notes.iter().cloned().collect(),
             typed: String::new(),
@@ -148,6 +166,12 @@ impl Lobby {
         let events = peer.poll(|_, _| {});
         let mut began = false;
         for event in &events {
+            if let Some(way) = peer.way_after(event) {
+                match peer.new_run(way) {
+                    Ok(run) => self.goes_on = Some(run),
+                    Err(why) => self.message = menu::sentence(&why.to_string()),
+                }
+            }
             match event {
                 Event::Lobby { peers, seats, plan } => {
                     self.terms = Some((*seats, *plan));
@@ -158,7 +182,7 @@ impl Lobby {
                 Event::Started { .. } => began = true,
                 Event::NoQuorum { .. } => self.quorum_lost = true,
                 Event::RosterChanged { .. } | Event::StallEnded { .. } => self.quorum_lost = false,
-                Event::Ended(ended) => {
+                Event::Ended(ended) if self.goes_on.is_none() => {
                     if self.is_first {
                         self.front.exit_report.borrow_mut().take(ended, peer);
                     }
@@ -237,10 +261,28 @@ impl Lobby {
             return menu::sentence(&reason.to_string());
         }
         let why = words::cannot_rejoin(&reason.to_string());
-        match self.peer.as_ref().and_then(|peer| peer.rejoin_hint(reason)) {
-            // The hint ends in a command, so no full stop follows.
-            Some(how) => format!("{why}\n{}", super::words::title_of(&how)),
-            None => why,
+        match self.has_ways() {
+            true => format!("{why} {}", words::OR_GO_ON),
+            false => why,
+        }
+    }
+
+    /// Whether the player of this joiner may reopen the match, or go on alone.
+    fn has_ways(&self) -> bool {
+        let Some(peer) = self.peer.as_ref().filter(|peer| peer.can_go_on()) else {
+            return false;
+        };
+        match &self.ended {
+            Some(ended) => peer.rejoin_hint(&ended.reason).is_some(),
+            None => self.quorum_lost,
+        }
+    }
+
+    fn go_on(&mut self, way: Way) {
+        match self.peer.as_ref().map(|peer| peer.new_run(way)) {
+            Some(Ok(run)) => self.goes_on = Some(run),
+            Some(Err(why)) => self.message = menu::sentence(&why.to_string()),
+            None => {}
         }
     }
 
@@ -332,6 +374,10 @@ impl Screen for Lobby {
         if self.follow() {
             return self.enter();
         }
+        if let Some(run) = self.goes_on.take() {
+            self.front.withdraw();
+            return Next::Replace(Box::new(Between::new(front, run)));
+        }
         front.listen();
         self.announce();
         front.draw_ground(input, canvas);
@@ -357,7 +403,7 @@ impl Screen for Lobby {
                     true => super::words::CLOSE,
                     false => words::BACK,
                 };
-                notice(&mut ui, heading, &why, &[label]).map(|_| Pressed::Leave)
+                self.ask(&mut ui, heading, &why, label)
             }
             (None, Kind::Rejoin { .. }) => {
                 let mut text = words::REJOINING_HOW.to_owned();
@@ -366,15 +412,17 @@ impl Screen for Lobby {
                     text = format!("{text} {}.", words::behind(behind));
                 }
                 if self.quorum_lost {
-                    let command = self.peer.as_ref().and_then(Peer::reopen_command);
-                    text = words::too_few_left(command.as_deref());
+                    text = words::TOO_FEW_LEFT.to_owned();
+                }
+                if self.has_ways() {
+                    text = format!("{text} {}", words::OR_GO_ON);
                 }
                 if !self.here.is_empty() {
                     let names = self.here.iter().map(|peer| peer.name.as_str());
                     text = format!("{text} {}", words::are_here(names));
                 }
                 let heading = words::REJOINING;
-                notice(&mut ui, heading, &text, &[words::CANCEL]).map(|_| Pressed::Leave)
+                self.ask(&mut ui, heading, &text, words::CANCEL)
             }
             (None, _) => self.draw(&mut ui),
         };
@@ -397,6 +445,7 @@ impl Screen for Lobby {
                 self.typed.clear();
             }
             Some(Pressed::Copy) => self.copy_ticket(),
+            Some(Pressed::GoOn(way)) => self.go_on(way),
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
             Some(Pressed::Leave) => self.leave(),
             None if copies => self.copy_ticket(),
@@ -417,6 +466,7 @@ enum Pressed {
     Ready,
     Say,
     Copy,
+    GoOn(Way),
     Leave,
 }
 

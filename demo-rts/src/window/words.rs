@@ -296,8 +296,18 @@ pub fn suspected(names: &str, seconds: u64) -> String {
 }
 
 pub fn no_quorum(names: &str, remaining: &str) -> String {
+    format!("Connection to {names} lost. {remaining}, too few to go on. Esc: choose what to do.")
+}
+
+pub const TOO_FEW: &str = "Too few players remain";
+pub const WAIT: &str = "Wait";
+pub const REOPEN: &str = "Reopen the match";
+pub const GO_ON_ALONE: &str = "Go on alone";
+
+pub fn ways(lost: &str) -> String {
     format!(
-        "Connection to {names} lost. {remaining}, too few to go on: wait for them, or leave (Esc) and reopen the match."
+        "Connection to {lost} lost. If you wait or reopen the match, missing players find you by rejoining. \
+         If you go on alone, bots take all other seats, and the result counts only for you."
     )
 }
 

@@ -49,7 +49,7 @@ pub enum What {
     /// Public chat.
     Chat(String),
     /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
-    /// where that is more than ticks of the start's length have to spare; see [`Metering`].
+    /// where that is more than ticks of the start's length have to spare; see [`Metering`](super::Metering).
     Load(u16),
 }
 

@@ -21,7 +21,7 @@ pub enum StoreError {
     NotKept(TurnNumber),
 }
 
-/// Where one peer keeps its log. [`Memory`] here; the file is `replay::Recorder`.
+/// Where one peer keeps its log. [`Memory`](super::Memory) here; the file is `replay::Recorder`.
 ///
 /// Nothing here may wait: the match goes on while a store writes.
 pub trait LogStore: Send {

@@ -560,11 +560,15 @@ impl Session {
             }
             Step::Search(joiner) => self.phase = Phase::Rejoin(joiner),
             Step::Gather(link) => {
-                if let Phase::Rejoin(joiner) = std::mem::replace(&mut self.phase, Phase::Over) {
-                    match Lobby::gather(&mut self.core, joiner.into_context(), link) {
-                        Ok(lobby) => self.phase = Phase::Lobby(Box::new(lobby)),
-                        Err(reason) => self.end(reason),
-                    }
+                let context = match std::mem::replace(&mut self.phase, Phase::Over) {
+                    Phase::Rejoin(joiner) => Some(joiner.into_context()),
+                    Phase::Lobby(lobby) => lobby.into_context(),
+                    Phase::Playing(_) | Phase::Over => None,
+                };
+                let context = context.expect("a log to gather with");
+                match Lobby::gather(&mut self.core, context, link) {
+                    Ok(lobby) => self.phase = Phase::Lobby(Box::new(lobby)),
+                    Err(reason) => self.end(reason),
                 }
             }
             Step::End(reason) => {

@@ -291,6 +291,62 @@ fn two_windows_meet_and_a_killed_one_rejoins() {
     assert_eq!(*changes[1], serde_json::json!([0, 1]));
 }
 
+#[test]
+fn a_window_without_a_quorum_reopens_and_the_killed_host_rejoins() {
+    if !can_look() {
+        return;
+    }
+    let [home, guests_home] = [(); 2].map(|()| tempfile::tempdir().expect("a folder for the game"));
+    let display = Display::open("reopened", 2);
+    let arguments = ["--map-seed", "5", "--map", "plains", "--name", "Ada"];
+    let host = Window::open(&display, program(), &arguments, home.path(), ("host", 0));
+    host.click_on(menu::HOST);
+    host.click_on(menu::OPEN);
+    host.until_seen(&menu::missing(1, 1));
+    host.click_on(menu::COPY);
+    host.until_seen(words::COPIED);
+    let named = ["--name", "Grace"];
+    let guest = Window::open(
+        &display,
+        program(),
+        &named,
+        guests_home.path(),
+        ("guest", 1),
+    );
+    guest.until_seen(menu::SUBTITLE);
+    guest.press(&["Tab", "Tab", "Return"]);
+    guest.until_seen(menu::TICKET_HINT);
+    guest.click_on(menu::PASTE);
+    guest.click_on(menu::JOIN_IT);
+    greet_and_begin(&host, &guest);
+
+    host.kill();
+    guest.until_seen(words::TOO_FEW);
+    guest.until_seen(words::GO_ON_ALONE);
+    guest.click_on(words::REOPEN);
+    guest.until_seen(menu::NOT_HERE);
+    let host = Window::open(&display, program(), &arguments, home.path(), ("back", 0));
+    host.click_on(menu::REJOIN);
+    for window in [&host, &guest] {
+        window.until_seen(words::HELP_HINT);
+    }
+    guest.press(&["Escape"]);
+    guest.click_on(words::LEAVE_MATCH);
+    guest.click_on(words::LEAVE_IT);
+    host.until_seen(words::CLOSE_MATCH);
+    let replays = recordings(guests_home.path());
+    let [before, after] = &replays[..] else {
+        panic!("two recordings: {replays:?}");
+    };
+    let records = [before, after].map(|replay| {
+        verify(replay, guests_home.path());
+        records(replay, guests_home.path())
+    });
+    let longer = records.iter().max_by_key(|records| records.len());
+    let reopened = longer.into_iter().flatten();
+    assert!(reopened.clone().any(|record| record["record"] == "roster"));
+}
+
 /// In a lobby without ready players.
 fn greet_and_begin(host: &Window<'_>, guest: &Window<'_>) {
     guest.until_seen(&menu::yourself("Grace", None));

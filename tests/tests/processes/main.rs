@@ -10,3 +10,4 @@ mod play_on;
 mod refusals;
 mod reopen;
 mod stopped;
+mod two;

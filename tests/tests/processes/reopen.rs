@@ -10,12 +10,17 @@ const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
 
 /// A match of three that has reached this turn.
 fn playing(turn: u64, folder: &Path) -> MatchOf {
+    playing_of(3, turn, &[], folder)
+}
+
+/// A match of so many peers with these options that has reached this turn.
+fn playing_of(peers: usize, turn: u64, all: &[&str], folder: &Path) -> MatchOf {
     let setting = Setting {
         program: Path::new(PROGRAM),
         first: &["demo"],
-        peers: 3,
+        peers,
         host: &["--map-seed", "4", "--turns", "200", "--plan", "100x2"],
-        all: &[],
+        all,
     };
     let mut playing = MatchOf::start(&setting, folder);
     let reached = |event: &Value| event["event"] == "turn" && event["turn"] == turn;
@@ -66,6 +71,13 @@ fn host(peer: usize, wait: &str, folder: &Path) -> (Process, String) {
     assert_eq!(event["reopens"], true);
     let ticket = event["ticket"].as_str().expect("a text").to_owned();
     (process, ticket)
+}
+
+/// This peer comes back with its recording and the addresses beside it.
+fn rejoin(peer: usize, folder: &Path) -> Process {
+    let [replay, key, back] = named(peer);
+    let own = ["rejoin", &replay, "--identity", &key, "--record", &back];
+    start_demo(&[&own[..], &BOT].concat(), folder)
 }
 
 /// This peer joins the reopening.
@@ -208,18 +220,11 @@ fn a_survivor_of_three_reopens_with_the_printed_command() {
     let mut playing = playing(40, folder);
     let mut killed = playing.peers.split_off(1);
     killed.iter_mut().for_each(Process::kill);
-    let mut waiting = [1, 2].map(|peer| {
-        let [replay, key, back] = named(peer);
-        let own = ["rejoin", &replay, "--identity", &key, "--record", &back];
-        start_demo(&[&own[..], &BOT].concat(), folder)
-    });
-    for peer in &mut waiting {
-        let event = peer.wait_for("no_quorum", Duration::from_secs(30));
-        assert!(event.is_some(), "{:?}", peer.events);
-    }
     let mut left = playing.peers.remove(0);
     let event = left.wait_for("no_quorum", Duration::from_secs(30));
-    let command = event.expect("the survivor gets the event too")["reopen"].clone();
+    let event = event.expect("the survivor is told");
+    assert_eq!(event["choices"], json!(["wait", "reopen", "branch"]));
+    let command = event["reopen"].clone();
     left.leave();
     let left = left.finish(Duration::from_secs(20));
     assert_eq!(left.status.code(), Some(0), "{}", left.errors);
@@ -228,21 +233,49 @@ fn a_survivor_of_three_reopens_with_the_printed_command() {
     let words = command.as_str().expect("a text").split_whitespace();
     // The first word is the program's name.
     let words: Vec<&str> = words.skip(1).chain(more).collect();
-    let hosting = start_demo(&[&words[..], &BOT].concat(), folder);
-    let all = [hosting].into_iter().chain(waiting);
+    let mut hosting = start_demo(&[&words[..], &BOT].concat(), folder);
+    let ticket = hosting.wait_for("ticket", Duration::from_secs(30));
+    let ticket = ticket.expect("a host prints a ticket")["ticket"].clone();
+    let ticket = ticket.as_str().expect("a text");
+    let guests = [1, 2].map(|peer| join(peer, ticket, folder));
+    let all = [hosting].into_iter().chain(guests);
     let all: Vec<Finished> = all
         .map(|peer| peer.finish(Duration::from_secs(60)))
         .collect();
-    for peer in &all {
-        let end = peer
-            .last("end")
-            .unwrap_or_else(|| panic!("{}", peer.errors));
-        assert_eq!(end["reason"], "turn-limit", "{}", peer.errors);
-        let roster = peer.last("roster").expect("they go on");
+    all.iter().for_each(goes_on_with_all);
+    recordings_agree(&[0, 1, 2], folder);
+}
+
+/// This peer has played to the end of a match that was reopened with all players.
+fn goes_on_with_all(peer: &Finished) {
+    let end = peer
+        .last("end")
+        .unwrap_or_else(|| panic!("{}", peer.errors));
+    assert_eq!(end["reason"], "turn-limit", "{}", peer.errors);
+    let roster = peer.last("roster").expect("they go on");
+    let (cause, gone) = (&roster["cause"], &roster["left"]);
+    assert_eq!((cause, gone), (&json!("reopened"), &json!([])));
+}
+
+#[test]
+fn two_survivors_of_four_and_their_joiners_go_on_by_themselves() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let mut playing = playing_of(4, 40, &[], folder);
+    // The host has seat 0: the other two are half of the players, and no quorum.
+    playing.peers[..2].iter_mut().for_each(Process::kill);
+    for peer in &mut playing.peers[2..] {
+        let event = peer.wait_for("no_quorum", Duration::from_secs(30));
+        assert!(event.is_some(), "{}", peer.errors_now());
+    }
+    let mut all = playing.peers.split_off(2);
+    all.extend([0, 1].map(|peer| rejoin(peer, folder)));
+    for peer in &mut all {
+        let roster = peer.wait_for("roster", Duration::from_secs(30));
+        let roster = roster.unwrap_or_else(|| panic!("{}", peer.errors_now()));
         let (cause, gone) = (&roster["cause"], &roster["left"]);
         assert_eq!((cause, gone), (&json!("reopened"), &json!([])));
     }
-    recordings_agree(&[0, 1, 2], folder);
 }
 
 #[test]

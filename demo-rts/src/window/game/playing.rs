@@ -7,16 +7,19 @@ use super::network::{self, Banner, LongStalls, Measured};
 use super::over::{self, Choice, Played, Stage, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
+use super::ways;
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
 use crate::names::name_seats;
 use crate::news::News;
 use crate::output::{EndLine, Line};
-use crate::peer::Peer;
+use crate::peer::{NewRun, Peer, Way};
 use crate::plain;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
 use crate::window::letters::Weight;
+use crate::window::lobby::Between;
+use crate::window::menu::Front;
 use crate::window::samples::Samples;
 use crate::window::settings::Shared;
 use crate::window::sound::{self, Sound};
@@ -85,12 +88,20 @@ enum Over {
     Help,
     /// The question about leaving.
     Leave,
+    /// The choice after quorum loss.
+    Ways,
     Result,
 }
 
 /// The screen of a running match.
 pub struct Game {
     peer: Peer,
+    /// For the screens of a new run; `None` without a network.
+    front: Option<Rc<Front>>,
+    /// The new run with which the peer goes on after quorum loss.
+    goes_on: Option<NewRun>,
+    /// Names of the lost players.
+    lost: String,
     facts: Facts,
     news: News,
     settings: Shared,
@@ -130,6 +141,9 @@ impl Game {
         notes.iter().for_each(|note| facts.note(note));
         Game {
             peer,
+            front: None,
+            goes_on: None,
+            lost: String::new(),
             facts,
             news: News::without_tiles(),
             settings,
@@ -150,6 +164,12 @@ impl Game {
             leaving: None,
             now: Duration::ZERO,
         }
+    }
+
+    /// With the pages to show after quorum loss.
+    pub fn with_front(mut self, front: Rc<Front>) -> Game {
+        self.front = Some(front);
+        self
     }
 
     /// Steps the world and handles new events.
@@ -212,6 +232,9 @@ impl Game {
     }
 
     fn take(&mut self, event: &Event) {
+        if let Some(way) = self.peer.way_after(event) {
+            self.go_on(way);
+        }
         if let Some((banner, lasts)) = network::banner_for(event, &self.facts) {
             self.banner = Some((banner, self.now + lasts));
         }
@@ -238,7 +261,15 @@ impl Game {
                 }
             }
             Event::Chat { .. } => sound::play(Sound::Chat),
-            Event::Ended(ended) => self.end(ended),
+            Event::NoQuorum { missing, .. } => {
+                let names = missing.iter().map(|seat| self.facts.name(*seat));
+                self.lost = names.collect::<Vec<_>>().join(", ");
+                if self.peer.asks_way() && self.leaving.is_none() {
+                    self.over = Over::Ways;
+                    self.memory.focus(0);
+                }
+            }
+            Event::Ended(ended) if self.goes_on.is_none() => self.end(ended),
             _ => {}
         }
     }
@@ -257,6 +288,19 @@ impl Game {
     fn is_alone(&self) -> bool {
         let first = self.seats.first().map(|info| info.peer);
         self.seats.iter().all(|info| Some(info.peer) == first)
+    }
+
+    fn go_on(&mut self, way: Way) {
+        self.over = Over::Nothing;
+        match self.peer.new_run(way) {
+            Ok(run) => self.goes_on = Some(run),
+            Err(why) => self.say(words::title_of(&why.to_string())),
+        }
+    }
+
+    /// Whether the player may choose how to go on after quorum loss.
+    fn has_ways(&self) -> bool {
+        self.peer.has_lost_quorum() && self.peer.can_go_on() && self.ended.is_none()
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -344,6 +388,7 @@ impl Game {
         if input.hit(KeyCode::Escape) {
             self.over = match self.over {
                 Over::Nothing if uses_escape => Over::Nothing,
+                Over::Nothing if self.has_ways() => Over::Ways,
                 Over::Nothing => Over::Menu,
                 _ => Over::Nothing,
             };
@@ -413,6 +458,8 @@ impl Game {
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;
         let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
+        // The choice says the same.
+        let newest = newest.filter(|_| self.over != Over::Ways);
         if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
             network::draw_banner(canvas, banner, right);
         }
@@ -444,6 +491,15 @@ impl Game {
                 match leave::ask(canvas, input, &mut self.memory) {
                     Some(Answer::Stay) => self.over = Over::Nothing,
                     Some(Answer::Leave) => self.leave(),
+                    None => {}
+                }
+                None
+            }
+            Over::Ways => {
+                match ways::ask(canvas, input, &mut self.memory, &self.lost) {
+                    Some(ways::Answer::Wait) => self.over = Over::Nothing,
+                    Some(ways::Answer::GoOn(way)) => self.go_on(way),
+                    Some(ways::Answer::Leave) => self.leave(),
                     None => {}
                 }
                 None
@@ -490,6 +546,12 @@ impl Screen for Game {
             self.leave();
         }
         self.follow();
+        if self.over == Over::Ways && !self.has_ways() {
+            self.over = Over::Nothing;
+        }
+        if let (Some(front), Some(run)) = (&self.front, self.goes_on.take()) {
+            return Next::Replace(Box::new(Between::new(front.clone(), run)));
+        }
         let typing = self.talk.is_typing();
         self.press_keys(input);
         let covered = self.over != Over::Nothing || typing || self.leaving.is_some();

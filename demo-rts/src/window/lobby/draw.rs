@@ -1,13 +1,13 @@
 //! The picture of the lobby.
 
 use super::{CHAT_BYTES, Kind, Lobby, PAGE, Pressed};
-use crate::peer::{BUILD, Bots, Peer};
+use crate::peer::{BUILD, Bots, Peer, Way};
 use crate::window::canvas::Rect;
 use crate::window::letters::Weight;
 use crate::window::menu::{self, ROW, Rows, button_width, buttons, line, page};
 use crate::window::theme;
 use crate::window::ui::{Ui, wrapped};
-use crate::window::words::menu as words;
+use crate::window::words::{self as words_of_match, menu as words};
 use lockstep::PeerId;
 use std::collections::VecDeque;
 
@@ -236,6 +236,33 @@ impl Lobby {
             line(ui, row, message, weight, theme::TEXT);
             y += high;
         }
+    }
+}
+
+impl Lobby {
+    /// A page with a message, a button to leave, and the choices after quorum loss where there are any.
+    pub(super) fn ask(
+        &self,
+        ui: &mut Ui<'_>,
+        heading: &str,
+        text: &str,
+        leave: &str,
+    ) -> Option<Pressed> {
+        let ways = [
+            (words_of_match::GO_ON_ALONE, Way::Alone),
+            (words_of_match::REOPEN, Way::Reopen),
+        ];
+        let ways = ways.into_iter().filter(|_| self.has_ways());
+        let all: Vec<(&str, Pressed)> = std::iter::once((leave, Pressed::Leave))
+            .chain(ways.map(|(label, way)| (label, Pressed::GoOn(way))))
+            .collect();
+        let labels: Vec<&str> = all.iter().map(|(label, _)| *label).collect();
+        let text = match self.message.as_str() {
+            "" => text.to_owned(),
+            message => format!("{text} {message}"),
+        };
+        let place = notice(ui, heading, &text, &labels)?;
+        all.into_iter().nth(place).map(|(_, pressed)| pressed)
     }
 }
 

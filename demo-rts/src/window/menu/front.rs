@@ -18,7 +18,7 @@ use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
 use chrono::{DateTime, TimeZone};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,6 +30,8 @@ pub struct Front {
     pub places: Places,
     /// The options of the command line.
     pub common: Common,
+    /// A command began the match: no menu is below its screens.
+    pub by_command: Cell<bool>,
     network: RefCell<Network>,
     preview: RefCell<Preview>,
     ground: RefCell<Preview>,
@@ -78,6 +80,7 @@ impl Front {
             exit_report: Rc::default(),
             places,
             common: common.clone(),
+            by_command: Cell::new(false),
             network: RefCell::new(Network::Off),
             preview: RefCell::default(),
             ground: RefCell::default(),
@@ -286,10 +289,11 @@ impl Front {
     }
 
     /// The screen of a match that has begun; the menu is below it.
-    pub fn game(&self, title: &str, peer: Peer, notes: &[String]) -> Box<dyn Screen> {
+    pub fn game(self: &Rc<Front>, title: &str, peer: Peer, notes: &[String]) -> Box<dyn Screen> {
         self.stop_listening();
         let (settings, exit_report) = (self.settings.clone(), self.exit_report.clone());
-        Box::new(Game::new(peer, title, notes, settings, exit_report))
+        let game = Game::new(peer, title, notes, settings, exit_report);
+        Box::new(game.with_front(self.clone()))
     }
 
     /// The screen of a replay.

@@ -1,5 +1,6 @@
 //! The menu as a person uses it: every page at several sizes, and whole paths by mouse and keyboard.
 
+mod quorum_loss;
 mod typed;
 
 use super::{Front, Home};

@@ -1,6 +1,7 @@
 //! Texts of menu and lobby.
 
 use crate::bot::Level;
+use crate::peer::Way;
 use crate::plain;
 use crate::window::settings::Colours;
 use crate::words::clock;
@@ -220,14 +221,18 @@ pub fn cannot_rejoin(why: &str) -> String {
 pub const REJOINING: &str = "Rejoining the match";
 pub const REJOINING_HOW: &str = "Finding the other players and catching up with the match …";
 
-pub fn too_few_left(command: Option<&str>) -> String {
-    let yourself = command.map_or_else(String::new, |command| {
-        format!(" To reopen it yourself, cancel and run: {command}")
-    });
-    format!(
-        "Too few players remain to admit you. You rejoin here once they return, or once one of them reopens the \
-         match.{yourself}"
-    )
+pub const TOO_FEW_LEFT: &str = "Too few players remain to admit you. You rejoin here once they return, or once one of \
+                                them reopens the match.";
+pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone against bots: that result counts only for you.";
+pub const ALONE: &str = "Going on alone";
+pub const NOT_GOING_ON: &str = "The match cannot go on here";
+
+pub fn going_on(way: Way) -> &'static str {
+    match way {
+        Way::Reopen => "The match is being reopened.",
+        Way::Rejoin => "Another player reopens the match.",
+        Way::Alone => "You play on alone, against bots: the result counts only for you.",
+    }
 }
 
 pub fn behind(turns: u32) -> String {
@@ -254,7 +259,7 @@ pub const NOT_COPIED: &str = "No clipboard is available.";
 pub fn reopened_how(wait: Duration) -> String {
     let wait = plain::count(wait.as_secs(), "second");
     format!(
-        "Each player joins with their own recording and identity: demo-rts join TICKET --from REPLAY. \
+        "Missing players find this lobby when they rejoin the match from their menu. \
          After {wait} the match resumes without missing players, if the others are a quorum."
     )
 }

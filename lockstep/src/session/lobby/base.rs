@@ -5,6 +5,7 @@ use super::Step;
 use super::room::{Occupant, Room};
 use crate::log::SignatureSet;
 use crate::session::core::Core;
+use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, Incarnation, JoinRefused, LinkId, PeerId, Plan};
 use sim::Checksum;
@@ -111,6 +112,8 @@ pub(super) enum Next {
     Leave(EndReason),
     /// The host refuses all guests, and ends so.
     RefuseAll(JoinRefused),
+    /// The host at the other end of this link gathers all instead.
+    Yield(LinkId),
 }
 
 /// What begins.
@@ -128,6 +131,11 @@ pub(super) struct Agreed {
 pub(super) trait Base: Send {
     /// The lobby opens.
     fn open(&mut self, core: &mut Core) -> Next;
+
+    /// What this host would join another host's lobby with, where it may.
+    fn into_context(self: Box<Self>) -> Option<RejoinContext> {
+        None
+    }
 
     /// What a message is to this lobby.
     fn sort(&self, _message: &Control, _by_guest: bool) -> Sort {

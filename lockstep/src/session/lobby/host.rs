@@ -7,6 +7,7 @@ use super::pings::Pings;
 use super::room::{Occupant, Room};
 use crate::log::{Rule, SignatureSet};
 use crate::session::core::Core;
+use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
 use crate::text::tidy_text;
 use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
@@ -264,7 +265,15 @@ impl HostSide {
                 self.broadcast(core, &Control::Refused(why.clone()));
                 Step::End(EndReason::Refused(why))
             }
+            Next::Yield(host) => {
+                self.broadcast(core, &Control::Bye);
+                Step::Gather(host)
+            }
         }
+    }
+
+    pub(super) fn into_context(self) -> Option<RejoinContext> {
+        self.base.into_context()
     }
 
     fn enter(&mut self, core: &mut Core, request: Request) {

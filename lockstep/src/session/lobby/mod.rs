@@ -353,6 +353,14 @@ impl Lobby {
     }
 
     /// A guest goes on in the match.
+    /// What this peer joins another host's lobby with, where it hosts a reopening.
+    pub(crate) fn into_context(self) -> Option<RejoinContext> {
+        match self {
+            Lobby::Host(host) => host.into_context(),
+            Lobby::Guest(_) | Lobby::Refused(_) => None,
+        }
+    }
+
     pub(crate) fn exit(self, core: &mut Core, exit: Exit) -> Step {
         match self {
             Lobby::Guest(guest) => guest.exit(core, exit),

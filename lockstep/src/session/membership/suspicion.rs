@@ -4,7 +4,7 @@
 use super::paxos::{Peers, Voters};
 use crate::log::STALL_BUDGET;
 use crate::session::ledger::Ledger;
-use crate::{Event, TurnNumber};
+use crate::{Event, Incarnation, TurnNumber};
 use std::time::Duration;
 
 /// A peer is given back such a part of the time that passes: a tenth.
@@ -58,6 +58,9 @@ struct Watched {
     unproved: Duration,
     /// Another run of the peer's process has shown up.
     restarted: bool,
+    /// The new run of the peer's process that a link leads to, and the one that the game was told of.
+    waits: Option<Incarnation>,
+    told: Option<Incarnation>,
     /// Since when this run of the peer's process is of the roster, where another one was before.
     run_since: Duration,
 }
@@ -83,6 +86,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy)]
 pub(crate) struct HeardLink {
     pub at: usize,
+    pub run: Incarnation,
     /// It leads to the run in force of the peer's process, or to one that has had no part yet.
     pub is_current: bool,
     pub is_new: bool,
@@ -137,12 +141,14 @@ impl Suspicion {
         for link in current.clone() {
             self.note_heard(link.at, link.heard_at);
         }
+        self.of.iter_mut().for_each(|watched| watched.waits = None);
         for link in links.iter().filter(|link| link.is_new) {
             let of_run = current.clone().filter(|current| current.at == link.at);
             let since = of_run.map(|current| current.up_at).max();
             let watched = &mut self.of[link.at];
             let since = since.unwrap_or(Duration::ZERO).max(watched.run_since);
             watched.restarted |= link.up_at >= since;
+            watched.waits = watched.restarted.then_some(link.run);
         }
     }
 
@@ -230,7 +236,32 @@ impl Suspicion {
                 missing: ledger.places.seats_of(suspects),
             });
         }
+        if lost {
+            events.extend(self.tell_joiners(voters, ledger));
+        }
         events
+    }
+
+    /// Tells of new runs of lost peers, once they and the heard peers are a quorum.
+    fn tell_joiners(&mut self, voters: Voters, ledger: &Ledger) -> Vec<Event> {
+        let lost = self.suspects.iter();
+        let joiners = lost.filter(|at| self.of[usize::from(*at)].waits.is_some());
+        let joiners: Peers = joiners.collect();
+        let heard = voters.members().without(self.suspects);
+        if !voters.is_quorum(heard.or(joiners)) {
+            return Vec::new();
+        }
+        let news = joiners.iter().filter_map(|at| {
+            let watched = &mut self.of[usize::from(at)];
+            let run = watched.waits;
+            let is_news = std::mem::replace(&mut watched.told, run) != run;
+            let peer = ledger.places.peer(usize::from(at));
+            is_news.then(|| Event::JoinerWaits {
+                peer: peer.peer,
+                seats: peer.seats.clone(),
+            })
+        });
+        news.collect()
     }
 
     /// Charges the time that has passed to the stall budgets of the peers that are to blame for it. Time under an extension
@@ -326,6 +357,8 @@ impl Watched {
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             restarted: false,
+            waits: None,
+            told: None,
             run_since: Duration::ZERO,
         }
     }
@@ -460,6 +493,7 @@ mod tests {
     fn another_run_of_a_process_is_a_reason_to_suspect_the_one_before() {
         let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
         let link = |up_at: u32, is_new: bool| HeardLink {
+            run: Incarnation([9; 16]),
             at: 1,
             is_current: !is_new,
             is_new,

@@ -212,6 +212,7 @@ impl Player {
             let (at, (_, run)) = (self.leads_to(link)?, link.proved?);
             Some(HeardLink {
                 at,
+                run,
                 is_current: places.is_current(at, run),
                 is_new: places.is_new(at, run),
                 up_at: link.up_at,

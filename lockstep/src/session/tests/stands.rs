@@ -28,7 +28,11 @@ impl Net {
 
     /// Another run of peer 3's process hosts the match again.
     fn hosts_again(&mut self, run: u8, log: &[Record], others: &[usize], wait: Duration) {
-        let at = 3;
+        self.hosts(3, run, log, others, wait);
+    }
+
+    /// A new incarnation of this peer reopens the match.
+    fn hosts(&mut self, at: usize, run: u8, log: &[Record], others: &[usize], wait: Duration) {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
@@ -514,4 +518,77 @@ fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
     let refused = EndReason::Refused(JoinRefused::OtherMatch);
     assert_eq!(net.end_of(2), Some(&refused));
     assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));
+}
+
+impl Net {
+    /// The peers of which this one was told that they wait for a reopening.
+    fn waiting_joiners(&self, at: usize) -> Vec<PeerId> {
+        let events = self.peers[at].events.iter();
+        let joiners = events.filter_map(|event| match event {
+            Event::JoinerWaits { peer, .. } => Some(*peer),
+            _ => None,
+        });
+        joiners.collect()
+    }
+}
+
+#[test]
+fn survivor_of_two_is_told_of_each_new_incarnation_once() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(0);
+    net.run(net.now() + Duration::from_secs(5));
+    assert_eq!(net.missing(1), [[0]]);
+    assert_eq!(net.waiting_joiners(1), []);
+    for run in [90, 91] {
+        net.restart(0, run, net.log_of(0), &[1]);
+        net.run(net.now() + Duration::from_secs(6));
+        let told = usize::from(run - 89);
+        assert_eq!(net.waiting_joiners(1), vec![id(0); told]);
+        net.kill(0);
+    }
+}
+
+#[test]
+fn joiners_are_told_once_they_and_the_survivors_are_a_quorum() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    (0..3).for_each(|at| net.kill(at));
+    net.run(net.now() + Duration::from_secs(5));
+    assert_eq!(net.missing(3), [[0, 1, 2]]);
+    net.restart(1, 91, net.log_of(1), &[3]);
+    net.run(net.now() + Duration::from_secs(4));
+    assert_eq!(net.waiting_joiners(3), [], "half without the lowest seat");
+    net.restart(2, 92, net.log_of(2), &[3]);
+    net.run(net.now() + Duration::from_secs(4));
+    assert_eq!(net.waiting_joiners(3), [id(1), id(2)]);
+}
+
+#[test]
+fn joiner_is_not_told_where_a_quorum_admits_it() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(1);
+    net.run(net.now() + Duration::from_secs(5));
+    net.restart(1, 91, net.log_of(1), &[0]);
+    net.run(net.now() + Duration::from_secs(8));
+    assert_eq!(net.causes(1), [RosterCause::Rejoined]);
+    assert_eq!(net.waiting_joiners(0), []);
+}
+
+#[test]
+fn two_hosts_of_one_reopening_gather_at_the_lower_seat() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    (0..2).for_each(|at| net.kill(at));
+    for at in [1, 0] {
+        let log = net.log_of(at);
+        net.hosts(at, 90 + at as u8, &log, &[1 - at], Duration::from_secs(600));
+    }
+    net.run(net.now() + Duration::from_secs(8));
+    for at in 0..2 {
+        assert_eq!(net.causes(at), [RosterCause::Reopened], "peer {at}");
+        assert_eq!(net.session(at).status(), Status::Running);
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+    }
 }

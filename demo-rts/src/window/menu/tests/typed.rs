@@ -185,7 +185,7 @@ fn leaving_or_missing_a_lobby_is_reported_at_the_prompt() {
 }
 
 #[test]
-fn a_reopening_lobby_names_missing_players_and_their_command() {
+fn a_reopening_lobby_names_missing_players_and_their_way_back() {
     let folder = tempfile::tempdir().unwrap();
     let common = named("Ada");
     let info = |seat: u8| SeatInfo {
@@ -205,7 +205,7 @@ fn a_reopening_lobby_names_missing_players_and_their_command() {
         let text = ada.texts().join(" ");
         for wanted in [
             words::NOT_HERE,
-            "--from REPLAY",
+            "when they rejoin",
             "60 seconds",
             "Waiting for 7 players.",
         ] {

@@ -166,11 +166,25 @@ impl ReopeningHost {
         };
         answer.unwrap_or(Answer::Nothing)
     }
+
+    /// Whether another host of a lower place gathers instead: two hosts would wait for each other. Without a quorum apart
+    /// from that host, a false claim holds up nothing. A host that has signed a proposal keeps to it.
+    fn yields_to(&self, core: &Core, standing: &Standing<'_>, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let place = proved.and_then(|(peer, _)| self.settlement.place_of(peer));
+        let first =
+            place.is_some_and(|place| place < self.settlement.me() && self.settlement.needs(place));
+        first && standing.attempt == 0 && standing.gathers
+    }
 }
 
 impl Base for ReopeningHost {
     fn open(&mut self, _: &mut Core) -> Next {
         Next::Stay
+    }
+
+    fn into_context(self: Box<Self>) -> Option<RejoinContext> {
+        Some(self.context)
     }
 
     fn sort(&self, message: &Control, by_guest: bool) -> Sort {
@@ -256,6 +270,7 @@ impl Base for ReopeningHost {
         let source = self.settlement.source();
         let source = source.and_then(|(source, _)| self.link_to(standing.room, source));
         match decode::<Answer>(bytes) {
+            Ok(Answer::Reopens) if self.yields_to(core, &standing, link) => Next::Yield(link),
             Ok(Answer::Log { from, records, .. }) if source == Some(link) => {
                 let facts = facts(core, standing.attempt);
                 match self.settlement.fetched(facts, from, &records) {

@@ -110,6 +110,13 @@ impl Settlement {
         self.start().roster[usize::from(place)].peer
     }
 
+    /// Whether the others of the roster are no quorum without this peer.
+    pub(super) fn needs(&self, place: u8) -> bool {
+        let roster = self.log.roster();
+        let others = roster.without(std::iter::once(place).collect());
+        roster.contains(place) && !self.log.head().is_quorum(others)
+    }
+
     pub(super) fn is_of_this_match(&self, claim: &Claim) -> bool {
         claim.start == start_hash(self.start())
     }

@@ -1,0 +1,301 @@
+//! After quorum loss a peer goes on in a new run of the same process: it reopens the match, rejoins it, or goes on
+//! alone.
+
+use super::{Bots, KeyChoice, Launch, Part, Peer};
+use crate::bot::Level;
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::options::OnQuorumLoss;
+use crate::plain;
+use crate::play_on;
+use crate::recording::{beside, recorder};
+use lockstep::log::Record;
+use lockstep::quic::Identity;
+use lockstep::{EndReason, Event, MatchId, Network, PeerId, Rejoin, TurnNumber};
+use replay::WayBack;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How a peer goes on after quorum loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It hosts a reopening, on the port of its earlier run.
+    Reopen,
+    /// It looks for the peer that reopens the match.
+    Rejoin,
+    /// It plays on from its recording against bots; the result counts only for its player.
+    Alone,
+}
+
+/// What a new run of the same peer needs.
+#[derive(Clone)]
+pub(super) struct Again {
+    common: Common,
+    /// The address of the earlier run: kept contacts and tickets lead to it.
+    listen: SocketAddr,
+}
+
+impl Again {
+    /// `None` for a key that no file keeps: a new run would have another one.
+    pub(super) fn new(
+        common: &Common,
+        key: KeyChoice,
+        listen: SocketAddr,
+        network: &Network,
+    ) -> Option<Again> {
+        let addresses = network.transport.addresses();
+        // All addresses are of one socket.
+        let port = addresses.iter().find_map(|address| {
+            let (_, port) = address.rsplit_once(':')?;
+            port.parse().ok()
+        });
+        let port = port.unwrap_or(listen.port());
+        (key == KeyChoice::Kept).then(|| Again {
+            common: common.clone(),
+            listen: SocketAddr::new(listen.ip(), port),
+        })
+    }
+}
+
+impl Peer {
+    /// What this peer may do after quorum loss: without a recording it can only wait.
+    pub fn choices(&self) -> &'static [&'static str] {
+        match self.can_go_on() {
+            true => &["wait", "reopen", "branch"],
+            false => &["wait"],
+        }
+    }
+
+    /// Whether this peer can go on in a new run.
+    pub fn can_go_on(&self) -> bool {
+        self.again.is_some() && self.newest_recording().is_some()
+    }
+
+    /// Whether quorum loss was told, and has not passed.
+    pub fn has_lost_quorum(&self) -> bool {
+        self.quorum_lost.is_some()
+    }
+
+    /// The command that reopens the match from its newest recording, if any.
+    pub fn reopen_command(&self) -> Option<String> {
+        let recording = self.newest_recording()?;
+        let identity = self.identity.as_deref();
+        Some(plain::reopen_command(Some(recording), identity))
+    }
+
+    /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
+    pub(super) fn newest_recording(&self) -> Option<&Path> {
+        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
+        let came_from = self.came_from.as_deref();
+        match self.rejoining && self.executed < self.recorded {
+            true => came_from.or(replay),
+            false => replay.or(came_from),
+        }
+    }
+
+    /// Whether it hosts a reopening that is begun again until its player leaves.
+    pub fn reopens_again(&self) -> bool {
+        self.reopens_again
+    }
+
+    /// The turn from which it plays alone, and the match that it left for that.
+    pub fn branch(&self) -> Option<(TurnNumber, MatchId)> {
+        self.branch
+    }
+
+    /// Whether its player is to choose how to go on.
+    pub fn asks_way(&self) -> bool {
+        let asks = |again: &Again| again.common.on_quorum_loss() == OnQuorumLoss::Ask;
+        self.has_lost_quorum() && self.can_go_on() && self.again.as_ref().is_some_and(asks)
+    }
+
+    /// What this peer does by itself after an event, where its player has not chosen.
+    pub fn way_after(&self, event: &Event) -> Option<Way> {
+        let choice = self.again.as_ref()?.common.on_quorum_loss();
+        if self.leaving || !self.can_go_on() {
+            return None;
+        }
+        match (event, choice) {
+            (Event::NoQuorum { .. }, OnQuorumLoss::Reopen) => Some(Way::Reopen),
+            (Event::NoQuorum { .. }, OnQuorumLoss::Branch) => Some(Way::Alone),
+            (Event::JoinerWaits { .. }, _) => Some(match self.is_first_in_reach() {
+                true => Way::Reopen,
+                false => Way::Rejoin,
+            }),
+            (Event::Ended(ended), _) => {
+                let waits = match ended.reason {
+                    EndReason::NoQuorum { .. } => self.reopens_again,
+                    // A player may come back to the window later.
+                    EndReason::StallLimit { .. } => {
+                        self.has_lost_quorum() && choice == OnQuorumLoss::Ask
+                    }
+                    _ => false,
+                };
+                waits.then_some(Way::Reopen)
+            }
+            _ => None,
+        }
+    }
+
+    /// Of the peers that are still heard, the one with the lowest seat reopens the match.
+    fn is_first_in_reach(&self) -> bool {
+        let missing = self.quorum_lost.as_deref().unwrap_or_default();
+        let heard = self.seats.iter().filter(|seat| !missing.contains(seat));
+        let own = self.game.own_seats();
+        heard.min().is_none_or(|first| own.contains(first))
+    }
+
+    /// The new run that goes on this way. This peer must be dropped, without leaving, before that run begins.
+    ///
+    /// # Errors
+    /// [`Problem`]: there is no recording, or it is unreadable. This peer goes on then.
+    pub fn new_run(&self, way: Way) -> Result<NewRun, Problem> {
+        let (Some(path), Some(again)) = (self.newest_recording(), &self.again) else {
+            return Err(Problem::NotRecorded);
+        };
+        check(path, way)?;
+        let others = [&self.replay, &self.came_from];
+        let others = others.into_iter().flatten().filter(|other| *other != path);
+        Ok(NewRun {
+            way,
+            path: path.to_owned(),
+            others: others.cloned().collect(),
+            again: again.clone(),
+            bots: self.bots,
+        })
+    }
+}
+
+/// A new run of a peer in the same process.
+pub struct NewRun {
+    way: Way,
+    path: PathBuf,
+    /// The peer's other recordings of this match.
+    others: Vec<PathBuf>,
+    again: Again,
+    bots: Bots,
+}
+
+impl NewRun {
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// The recording that it goes on from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins it, once the earlier run was dropped: that frees the port, the identity and the recording.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub fn begin(self) -> Result<Peer, Problem> {
+        move_contacts(&self.others, &self.path);
+        match self.way {
+            Way::Alone => self.again.alone(&self.path, self.bots),
+            Way::Reopen | Way::Rejoin => self.again.networked(&self.path, self.bots, self.way),
+        }
+    }
+}
+
+/// Checks a recording before the running match ends.
+fn check(path: &Path, way: Way) -> Result<(), Problem> {
+    match way {
+        Way::Alone => play_on::find(path, None).map(drop),
+        Way::Reopen | Way::Rejoin => replay::Reader::open(path).map(drop).map_err(unread(path)),
+    }
+}
+
+fn unread(path: &Path) -> impl FnOnce(replay::Error) -> Problem + '_ {
+    |source| Problem::Rejoin {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The kept addresses move from the other recordings to this one.
+fn move_contacts(others: &[PathBuf], path: &Path) {
+    let here = WayBack::beside(path);
+    for other in others {
+        let there = WayBack::beside(other);
+        match here.path().exists() {
+            true => there.forget(),
+            // Addresses that cannot be moved stay beside the other recording.
+            false => drop(std::fs::rename(there.path(), here.path())),
+        }
+    }
+}
+
+impl Again {
+    fn networked(self, path: &Path, bots: Bots, way: Way) -> Result<Peer, Problem> {
+        let reopens = way == Way::Reopen;
+        let from = match reopens {
+            true => replay::reopen(path, None),
+            false => replay::rejoin(path),
+        };
+        let from = from.map_err(unread(path))?;
+        let common = Common {
+            record: Some(beside(path)),
+            identity: self.common.identity.or_else(|| kept_key(&from)),
+            ..self.common
+        };
+        let listen = self.listen;
+        let part = match reopens {
+            true => Part::Reopen {
+                from: &from,
+                replay: path,
+                wait: REOPENS_FOR,
+                listen,
+            },
+            false => Part::Rejoin {
+                from: &from,
+                replay: Some(path),
+                listen,
+            },
+        };
+        let mut peer = Peer::begin(&part, bots, &common, KeyChoice::Kept, Launch::default())?;
+        peer.reopens_again = reopens;
+        Ok(peer)
+    }
+
+    fn alone(self, path: &Path, bots: Bots) -> Result<Peer, Problem> {
+        let found = play_on::find(path, None)?;
+        let seat = found.seat(None, self.common.identity.as_deref())?;
+        let played = found.turn().0;
+        let common = Common {
+            turns: self
+                .common
+                .turns
+                .map(|turns| turns.saturating_sub(played).max(1)),
+            ..self.common
+        };
+        let bots = match bots.first() {
+            None => Bots::AllButFirst(Level::Normal),
+            Some(level) => Bots::All(level),
+        };
+        let recorder = recorder(&beside(path))?;
+        let branch = (found.turn(), found.start().match_id);
+        let mut peer = found.begin(seat, bots, &common, Some(recorder))?;
+        peer.branch = Some(branch);
+        Ok(peer)
+    }
+}
+
+/// Of several keys of this user, the one with a seat in the match.
+fn kept_key(from: &Rejoin) -> Option<PathBuf> {
+    let starts = from.log.iter().filter_map(|record| match record {
+        Record::Start(start) => Some(start),
+        _ => None,
+    });
+    let peers: Vec<PeerId> = starts
+        .flat_map(|start| start.roster.iter().map(|peer| peer.peer))
+        .collect();
+    // The new run opens the file once more, and reports what is wrong with it.
+    let key = Identity::default_for_user_among(&peers).ok().flatten();
+    key.map(|key| key.path().to_owned())
+}
+
+/// How long a reopening waits for missing players before it goes on with a quorum.
+pub const REOPENS_FOR: Duration = Duration::from_secs(60);

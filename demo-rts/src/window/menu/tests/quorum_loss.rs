@@ -1,0 +1,105 @@
+//! A match of two whose host crashes: both players play on by buttons alone.
+
+use super::*;
+use crate::window::words as of_match;
+
+/// A running match of two whose host has crashed: the guest's screens.
+fn host_crashed(folder: &Path) -> Desk {
+    let mut ada = Desk::new(folder, "Ada");
+    let bobs = folder.join("bob");
+    std::fs::create_dir(&bobs).unwrap();
+    let mut bob = Desk::new(&bobs, "Bob");
+    open(&mut ada);
+    join(&mut bob);
+    both_until(&mut ada, &mut bob, "Bob", "Ada");
+    ada.press(words::I_AM_READY);
+    bob.press(words::I_AM_READY);
+    both_until(&mut ada, &mut bob, "0:03", "0:03");
+    // Like a crash: without leaving.
+    ada.screens.clear();
+    bob.until_it_shows(of_match::TOO_FEW);
+    bob.assert_readable_at_every_size("choice after quorum loss");
+    bob
+}
+
+/// The host's player opens the game again, and presses the button of its menu.
+fn host_rejoins(folder: &Path) -> Desk {
+    let mut ada = Desk::new(folder, "Ada");
+    ada.until_it_shows(words::INTERRUPTED);
+    ada.press(words::REJOIN);
+    ada
+}
+
+fn both_play(ada: &mut Desk, bob: &mut Desk) {
+    both_until(ada, bob, "0:1", "0:1");
+    for desk in [ada, bob] {
+        assert!(!desk.shows(of_match::TOO_FEW));
+        assert_eq!(desk.screens.len(), 2, "the match above the menu");
+        desk.assert_readable_at_every_size("a reopened match");
+    }
+}
+
+#[test]
+fn survivor_reopens_by_a_button_and_the_host_rejoins() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::REOPEN);
+    bob.until_it_shows(words::NOT_HERE);
+    bob.assert_readable_at_every_size("lobby of a reopening");
+    shows_no_command(&bob);
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
+}
+
+#[test]
+fn survivor_that_waits_reopens_once_the_host_rejoins() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::WAIT);
+    assert!(!bob.shows(of_match::REOPEN));
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
+}
+
+#[test]
+fn survivor_goes_on_alone_by_a_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::WAIT);
+    // Escape leads back to the choice.
+    bob.key(KeyCode::Escape);
+    bob.press(of_match::GO_ON_ALONE);
+    bob.until_it_shows("0:08");
+    assert_eq!(bob.screens.len(), 2, "the match above the menu");
+}
+
+#[test]
+fn joiner_that_finds_no_player_may_reopen_or_go_on_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(host_crashed(folder.path()));
+    let mut bob = Desk::new(&folder.path().join("bob"), "Bob");
+    bob.until_it_shows(words::INTERRUPTED);
+    bob.press(words::REJOIN);
+    bob.until_it_shows(of_match::REOPEN);
+    bob.assert_readable_at_every_size("a joiner that finds no player");
+    shows_no_command(&bob);
+    bob.press(of_match::REOPEN);
+    bob.until_it_shows(words::NOT_HERE);
+    bob.press(words::CANCEL);
+    bob.until_it_shows(words::INTERRUPTED);
+    bob.press(words::REJOIN);
+    bob.until_it_shows(of_match::GO_ON_ALONE);
+    bob.press(of_match::GO_ON_ALONE);
+    bob.until_it_shows("0:08");
+}
+
+fn shows_no_command(desk: &Desk) {
+    for command in [
+        "demo-rts host",
+        "demo-rts join",
+        "demo-rts rejoin",
+        "--from",
+    ] {
+        assert!(!desk.shows(command), "{:?}", desk.texts());
+    }
+}

@@ -1,0 +1,194 @@
+//! Matches of two: after a crash of either player both play on, and the survivor is never stuck.
+
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tests::processes::{MatchOf, Process, Setting, demo, start_demo};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
+/// Between the later of both players' choices and their play.
+const WITHIN: Duration = Duration::from_secs(10);
+const AWAITED: Duration = Duration::from_secs(30);
+
+/// A match of two at turn 40, with these options for both. Returns its peers by seat, each with the name of its files.
+fn playing(all: &[&str], folder: &Path) -> [(Process, String); 2] {
+    let setting = Setting {
+        program: Path::new(PROGRAM),
+        first: &["demo"],
+        peers: 2,
+        host: &["--map-seed", "4", "--turns", "2000", "--plan", "100x2"],
+        all,
+    };
+    let MatchOf { peers, .. } = MatchOf::start(&setting, folder);
+    let named = peers.into_iter().enumerate();
+    let mut named = named.map(|(at, peer)| (peer, format!("peer{at}")));
+    let mut peers = [(); 2].map(|()| named.next().expect("two peers"));
+    let seats = peers.each_mut().map(|(peer, _)| {
+        let start = peer.wait_for("start", AWAITED).expect("the match begins");
+        start["seat"].as_u64().expect("a number")
+    });
+    if seats == [1, 0] {
+        peers.reverse();
+    }
+    for (peer, _) in &mut peers {
+        let reached = |event: &Value| event["event"] == "turn" && event["turn"] == 40;
+        assert!(peer.wait_until(AWAITED, reached).is_some());
+    }
+    peers
+}
+
+/// The player of these files comes back.
+fn rejoin(files: &str, folder: &Path) -> Process {
+    let replay = format!("{files}.replay");
+    let key = format!("{files}.key");
+    let own = [
+        "rejoin",
+        &replay,
+        "--identity",
+        &key,
+        "--record",
+        "back.replay",
+    ];
+    start_demo(
+        &[&own[..], &["--headless", "--bot", "normal", "--json"]].concat(),
+        folder,
+    )
+}
+
+/// Waits until this peer has played ten turns behind its newest roster. Returns the cause of that roster.
+fn plays_on(peer: &mut Process, since: Instant) -> Value {
+    let left = || WITHIN.saturating_sub(since.elapsed());
+    let roster = peer.wait_for("roster", left());
+    let Some(roster) = roster else {
+        panic!("no roster: {:?}\n{}", tail(peer), peer.errors_now());
+    };
+    let from = roster["turn"].as_u64().expect("a number");
+    let tenth =
+        |event: &Value| event["event"] == "turn" && event["turn"].as_u64() >= Some(from + 10);
+    if peer.wait_until(left(), tenth).is_none() {
+        panic!("too few turns: {:?}\n{}", tail(peer), peer.errors_now());
+    }
+    roster["cause"].clone()
+}
+
+/// The newest events, for the message of a failure.
+fn tail(peer: &Process) -> Vec<Value> {
+    peer.events[peer.events.len().saturating_sub(12)..].to_vec()
+}
+
+/// Both leave, one after the other, and their recordings agree.
+fn end(survivor: (Process, &str), joiner: Process, folder: &Path) {
+    let (survivor, recorded) = survivor;
+    joiner.leave();
+    survivor.leave();
+    for peer in [joiner, survivor] {
+        let peer = peer.finish(AWAITED);
+        assert_eq!(peer.status.code(), Some(0), "{}", peer.errors);
+    }
+    for asked in [
+        &["verify", recorded][..],
+        &["verify", "back.replay"],
+        &["diff", recorded, "back.replay"],
+    ] {
+        let asked = [&["replay"], asked].concat();
+        let done = demo(&asked, folder);
+        assert_eq!(done.status.code(), Some(0), "{asked:?}: {}", done.errors);
+    }
+}
+
+/// Seat 0 crashes, and comes back before or after quorum loss has told its survivor to choose.
+fn seat_0_crashes(choice: &str, comes_first: bool) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let [(mut first, lost), (mut survivor, kept)] = playing(&["--on-quorum-loss", choice], folder);
+    first.kill();
+    let early = comes_first.then(|| rejoin(&lost, folder));
+    let event = survivor.wait_for("no_quorum", AWAITED);
+    let event = event.expect("seat 1 has no quorum");
+    assert_eq!(event["missing"], json!([0]));
+    assert_eq!(event["choices"], json!(["wait", "reopen", "branch"]));
+    let mut since = Instant::now();
+    let mut joiner = early.unwrap_or_else(|| {
+        if choice == "reopen" {
+            let event = survivor.wait_for("reopen", AWAITED);
+            assert!(event.is_some_and(|event| event["ticket"].is_string()));
+        }
+        since = Instant::now();
+        rejoin(&lost, folder)
+    });
+    for peer in [&mut survivor, &mut joiner] {
+        assert_eq!(plays_on(peer, since), "reopened");
+    }
+    end((survivor, &format!("{kept}-2.replay")), joiner, folder);
+    let entries = std::fs::read_dir(folder).expect("readable").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let left: Vec<String> = names.filter(|name| name.contains(".peers")).collect();
+    assert_eq!(left, [""; 0], "both have left");
+}
+
+#[test]
+fn seat_0_comes_back_after_a_waiting_survivor_has_no_quorum() {
+    seat_0_crashes("wait", false);
+}
+
+#[test]
+fn seat_0_comes_back_before_a_waiting_survivor_has_no_quorum() {
+    seat_0_crashes("wait", true);
+}
+
+#[test]
+fn seat_0_comes_back_after_the_survivor_has_reopened() {
+    seat_0_crashes("reopen", false);
+}
+
+#[test]
+fn seat_0_comes_back_before_the_survivor_reopens() {
+    seat_0_crashes("reopen", true);
+}
+
+#[test]
+fn seat_1_comes_back_to_a_survivor_that_plays_on() {
+    for choice in ["wait", "reopen"] {
+        let folder = tempfile::tempdir().expect("a folder for the match");
+        let folder = folder.path();
+        let [(mut survivor, kept), (mut second, lost)] =
+            playing(&["--on-quorum-loss", choice], folder);
+        second.kill();
+        let roster = survivor.wait_for("roster", AWAITED);
+        assert_eq!(roster.expect("seat 0 is a quorum")["cause"], "lost");
+        let since = Instant::now();
+        let mut joiner = rejoin(&lost, folder);
+        for peer in [&mut survivor, &mut joiner] {
+            assert_eq!(plays_on(peer, since), "rejoined");
+        }
+        end((survivor, &format!("{kept}.replay")), joiner, folder);
+    }
+}
+
+#[test]
+fn a_survivor_without_a_quorum_goes_on_alone() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let all = ["--on-quorum-loss", "branch"];
+    let [(mut first, _), (mut survivor, kept)] = playing(&all, folder);
+    first.kill();
+    let branch = survivor.wait_for("branch", AWAITED);
+    let since = Instant::now();
+    let from = branch.expect("it goes on alone")["turn"].as_u64();
+    let tenth = |event: &Value| {
+        let turn = event["turn"].as_u64();
+        event["event"] == "turn" && turn >= from.map(|from| from + 10)
+    };
+    let left = WITHIN.saturating_sub(since.elapsed());
+    assert!(
+        survivor.wait_until(left, tenth).is_some(),
+        "{:?}",
+        tail(&survivor)
+    );
+    survivor.leave();
+    let survivor = survivor.finish(AWAITED);
+    assert_eq!(survivor.status.code(), Some(0), "{}", survivor.errors);
+    let replay = format!("{kept}-2.replay");
+    let done = demo(&["replay", "verify", &replay], folder);
+    assert_eq!(done.status.code(), Some(0), "{}", done.errors);
+}
