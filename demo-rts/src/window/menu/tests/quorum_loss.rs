@@ -73,22 +73,32 @@ fn survivor_goes_on_alone_by_a_button() {
     assert_eq!(bob.screens.len(), 2, "the match above the menu");
 }
 
-#[test]
-fn joiner_that_finds_no_player_may_reopen_or_go_on_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(host_crashed(folder.path()));
-    let mut bob = Desk::new(&folder.path().join("bob"), "Bob");
+/// A joiner that has found no player, and is asked what it does.
+fn joiner_finds_no_player(folder: &Path) -> Desk {
+    drop(host_crashed(folder));
+    let mut bob = Desk::new(&folder.join("bob"), "Bob");
     bob.until_it_shows(words::INTERRUPTED);
     bob.press(words::REJOIN);
     bob.until_it_shows(of_match::REOPEN);
     bob.assert_readable_at_every_size("a joiner that finds no player");
     shows_no_command(&bob);
+    bob
+}
+
+#[test]
+fn joiner_that_finds_no_player_may_reopen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = joiner_finds_no_player(folder.path());
     bob.press(of_match::REOPEN);
     bob.until_it_shows(words::NOT_HERE);
     bob.press(words::CANCEL);
     bob.until_it_shows(words::INTERRUPTED);
-    bob.press(words::REJOIN);
-    bob.until_it_shows(of_match::GO_ON_ALONE);
+}
+
+#[test]
+fn joiner_that_finds_no_player_may_go_on_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = joiner_finds_no_player(folder.path());
     bob.press(of_match::GO_ON_ALONE);
     bob.until_it_shows("0:08");
 }
