@@ -33,8 +33,7 @@ pub enum Event {
     /// address changes or the match is reopened. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
-    /// The world executed a turn. Turns that were taken back come again as they are now. All turns may come again at a
-    /// joiner that had followed a match beyond the turn at which it was reopened.
+    /// The world executed a turn. A turn comes again only behind [`Retracted`](Self::Retracted).
     Turn {
         /// The turn.
         turn: TurnNumber,
@@ -44,6 +43,12 @@ pub enum Event {
         checksum: Checksum,
         /// Time spent in stepping it.
         step: Duration,
+    },
+    /// Turns that the world had executed do not count: a peer signed two histories, or the match was reopened at an
+    /// earlier turn. The world is back before them, and other turns of these numbers follow.
+    Retracted {
+        /// The first of them.
+        from: TurnNumber,
     },
     /// A command of this peer was executed.
     Executed {

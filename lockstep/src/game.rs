@@ -40,6 +40,8 @@ pub struct Match<
     given: BTreeMap<Seat, u32>,
     /// Those of turns before this one are among them.
     given_before: u32,
+    /// Turns before this one were told of.
+    told: u32,
 }
 
 /// What became of the commands of this peer.
@@ -178,6 +180,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             counts: Counts::default(),
             given: BTreeMap::new(),
             given_before: 0,
+            told: 0,
         }
     }
 
@@ -315,15 +318,19 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
 
     fn begin(&mut self, work: Work, now: Duration) {
         let answer = match work {
-            Work::New { start } => self.build(&start),
+            Work::New { start, retracted } => {
+                self.retract(retracted, 0);
+                self.build(&start)
+            }
             Work::Load {
                 ticks,
                 snapshot,
                 turns,
+                retracted,
             } => match S::load(&snapshot) {
                 Ok(world) => {
                     self.ticks = ticks;
-                    self.expect_again(turns);
+                    self.retract(retracted, turns);
                     self.ready(world)
                 }
                 Err(_) => Answer::Failed,
@@ -357,7 +364,6 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         match from_bytes::<S::Setup>(&start.setup) {
             Some(setup) if S::rules(&setup) == start.rules => {
                 self.ticks = 0;
-                self.expect_again(0);
                 let world = S::new(&sim::Start {
                     setup,
                     seed: start.seed,
@@ -385,7 +391,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             }
         }
         self.given_before = self.given_before.max(bundle.turn.0.saturating_add(1));
-        let (entries, resigned) = world_entries(bundle);
+        let (entries, mut resigned) = world_entries(bundle);
+        resigned.retain(|_| bundle.turn.0 >= self.told);
         self.events
             .extend(resigned.into_iter().map(|seat| Event::SeatResigned {
                 seat,
@@ -394,8 +401,11 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         entries
     }
 
-    /// Turns from `turns` on are executed again.
-    fn expect_again(&mut self, turns: u32) {
+    /// The world begins anew after so many turns. Those that are not retracted were told of.
+    fn retract(&mut self, retracted: Option<TurnNumber>, turns: u32) {
+        self.told = retracted.map_or(turns, |from| from.0);
+        let told = retracted.map(|from| Event::Retracted { from });
+        self.events.extend(told);
         let from = self.executed.partition_point(|(turn, _)| turn.0 < turns);
         let again = self.executed.split_off(from).into_iter().map(|(_, id)| id);
         let later = std::mem::take(&mut self.again);
@@ -475,12 +485,15 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         let world = self.expect_world();
         let checksum = world.checksum();
         let outcome: Option<Outcome> = world.outcome();
-        self.events.push(Event::Turn {
-            turn: turn.bundle.turn,
-            tick: self.ticks,
-            checksum,
-            step: turn.step,
-        });
+        if turn.bundle.turn.0 >= self.told {
+            self.told = turn.bundle.turn.0 + 1;
+            self.events.push(Event::Turn {
+                turn: turn.bundle.turn,
+                tick: self.ticks,
+                checksum,
+                step: turn.step,
+            });
+        }
         self.answer(Answer::Executed {
             checksum,
             outcome,

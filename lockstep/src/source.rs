@@ -21,7 +21,7 @@
 //! ) -> Result<(), WrongAnswer> {
 //!     while let Some(work) = feed.next(begun.elapsed()) {
 //!         let answer = match work {
-//!             Work::New { start } => match postcard::from_bytes(&start.setup) {
+//!             Work::New { start, .. } => match postcard::from_bytes(&start.setup) {
 //!                 Ok(setup) => {
 //!                     let start = sim::Start { setup, seed: start.seed, seats: start.seats() };
 //!                     Answer::Ready { checksum: world.insert(World::new(&start)).checksum() }
@@ -77,6 +77,8 @@ pub enum Work {
     New {
         /// Setup, seed and seats.
         start: Arc<Start>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Replace the world by a snapshot. Answer [`Answer::Ready`].
     Load {
@@ -86,6 +88,8 @@ pub enum Work {
         ticks: u64,
         /// What [`sim::State::save`] wrote.
         snapshot: Arc<[u8]>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Apply the bundle's entries before the first tick, step its ticks. Answer [`Answer::Executed`].
     Execute(Bundle),

@@ -329,10 +329,10 @@ impl Network {
                 }
             }
             Output::Append(record) => self.append(&record),
-            Output::New(start) => self.work(Work::New { start }),
+            Output::New { start, retracted } => self.work(Work::New { start, retracted }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
-            Output::Undo { turns } => {
-                if let Err(why) = self.log.undo(turns) {
+            Output::Tail(turns) => {
+                if let Err(why) = self.log.tail(&turns) {
                     self.push(Event::RecordingStopped { why });
                 }
             }
@@ -340,10 +340,12 @@ impl Network {
                 turns,
                 ticks,
                 snapshot,
+                retracted,
             } => self.work(Work::Load {
                 turns,
                 ticks,
                 snapshot,
+                retracted,
             }),
             Output::Save { turns } => {
                 self.saves.push_back(turns);

@@ -2,7 +2,9 @@
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Bundle, Record, Start, Terms};
-use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin};
+use crate::{
+    Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin, TurnNumber,
+};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,17 +120,20 @@ pub enum Output {
         /// The bytes.
         bytes: Arc<[u8]>,
     },
-    /// Append a record to the log. Comes before the turn it holds is executed.
+    /// Append a record to the log, for good: [`LogStore::append`](crate::log::LogStore::append).
     Append(Record),
+    /// Replace the provisional turns behind the log: [`LogStore::tail`](crate::log::LogStore::tail). Comes before a turn
+    /// among them is executed.
+    Tail(Vec<Bundle>),
     /// Build the world, or build it anew, and answer [`Input::Loaded`] or [`Input::LoadFailed`].
-    New(Arc<Start>),
+    New {
+        /// How the match began.
+        start: Arc<Start>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
+    },
     /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole, but for [`Output::Load`].
     Execute(Bundle),
-    /// Take turns back: every one from `turns` on leaves the log. [`Output::Load`] or [`Output::New`] follows.
-    Undo {
-        /// Turns that stay.
-        turns: u32,
-    },
     /// Replace the world by a snapshot, after all that was asked for before, and answer [`Input::Loaded`]. Turns after
     /// it are handed out again.
     Load {
@@ -138,6 +143,8 @@ pub enum Output {
         ticks: u64,
         /// What [`sim::State::save`] wrote.
         snapshot: Arc<[u8]>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Save the world once every turn handed out so far is executed, and answer [`Input::Snapshot`].
     Save {

@@ -172,7 +172,7 @@ impl Session {
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
             .iter()
-            .filter(|output| matches!(output, Output::New(_) | Output::Load { .. }));
+            .filter(|output| matches!(output, Output::New { .. } | Output::Load { .. }));
         self.worlds_awaited += worlds.count() as u32;
         outputs
     }

@@ -22,8 +22,8 @@ impl Session {
     pub(super) fn serve(&mut self) {
         for output in &self.core.out {
             match output {
-                Output::Append(record) => self.archive.take(record),
-                Output::Undo { turns } => self.archive.undo(*turns),
+                Output::Append(record) => self.archive.append(record),
+                Output::Tail(turns) => self.archive.tail(turns),
                 _ => {}
             }
         }

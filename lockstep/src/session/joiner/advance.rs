@@ -164,6 +164,7 @@ impl Joiner {
             core.event(Event::Desync(desync));
             return Next::End(EndReason::Desync);
         }
+        core.out.extend(self.world.settle(end.turns));
         core.out.push(Output::Append(Record::End(end.clone())));
         Next::End(match end.outcome {
             Some(_) => EndReason::Decided,
@@ -302,7 +303,7 @@ impl Joiner {
     }
 
     /// Begins this peer's part, once everything before it is handed out.
-    fn begin_part(&mut self, core: &Core) -> Next {
+    fn begin_part(&mut self, core: &mut Core) -> Next {
         let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
             return Next::Stay;
         };
@@ -319,7 +320,7 @@ impl Joiner {
         let sources = &self.sources;
         let addresses = places.iter().map(|place| sources.addresses(place.peer));
         let unheard = places.iter().map(|place| sources.unheard_since(place.peer));
-        Next::Return(Box::new(Returned {
+        let returned = Returned {
             me: usize::from(*me),
             addresses: addresses.collect(),
             unheard_since: unheard.collect(),
@@ -337,6 +338,8 @@ impl Joiner {
             checksum: world.checksum,
             due: due.unwrap_or(core.now),
             early: self.admission.take_early(),
-        }))
+        };
+        core.out.extend(self.world.settle(cut));
+        Next::Return(Box::new(returned))
     }
 }

@@ -7,6 +7,7 @@ mod advance;
 mod receive;
 mod source;
 
+use crate::limits::LONGEST_DELAY;
 use crate::log::{AttestedLog, End, Joins, Keyframe, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
@@ -15,14 +16,9 @@ use crate::session::rejoin::{
     Admission, Fetch, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd, ProvedLink, QuorumLoss,
     RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
 };
-use crate::session::roster::RECENT;
 use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use sim::{Checksum, Seat};
 use std::time::Duration;
-
-/// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
-/// that were taken back since.
-const PROVISIONAL: usize = RECENT;
 
 pub(crate) struct Joiner {
     match_id: MatchId,
@@ -99,7 +95,7 @@ impl Joiner {
         let committed = turns
             .enumerate()
             .filter(|(_, record)| matches!(record, Record::Bundle(_)))
-            .nth(PROVISIONAL)
+            .nth(LONGEST_DELAY as usize)
             .map_or(0, |(from_end, _)| own.len() - from_end);
         contacts.retain(|contact| contact.peer != core.id());
         Joiner {

@@ -67,7 +67,16 @@ impl Player {
             self.forward_start(core);
             self.send_facts(core);
             self.send_what_is_due(core);
+            self.settle(core);
         }
+    }
+
+    /// Final turns go from the tail into the log.
+    fn settle(&mut self, core: &mut Core) {
+        let membership = &self.membership;
+        let epoch = (membership.voters(), membership.epoch_began_with());
+        let turns = self.verify.final_turns(epoch, &self.ledger);
+        core.out.extend(self.turns.settle(turns));
     }
 
     /// Comes before anything else is done with a new time.
@@ -198,6 +207,7 @@ impl Player {
                     // cheated.
                     core.out.extend(self.turns.log_changes(end.turns));
                     self.log_attests(core);
+                    core.out.extend(self.turns.close_log(Some(end.turns)));
                     core.out.push(Output::Append(Record::End(end)));
                     self.finish(core, reason);
                 }
@@ -344,7 +354,8 @@ impl Player {
         let end = self.ending.turns();
         let keyframe = self.turns.saved(turns, bytes, end, &core.limits);
         if let Some(keyframe) = keyframe {
-            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            let record = Record::Keyframe(keyframe);
+            core.out.extend(self.turns.record(turns, record));
             self.log_attests(core);
         }
         if end.is_none_or(|end| turns <= end) && !self.ending.holds_turns() {

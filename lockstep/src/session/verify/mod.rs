@@ -7,6 +7,7 @@
 mod checksums;
 mod dispute;
 mod equivocation;
+mod finality;
 mod finding;
 mod minority;
 mod reconcile;
@@ -182,7 +183,8 @@ impl Verify {
             };
             batches.newest_within(at, window.at_most(known))
         });
-        let attests = newest.map(|held| Finding::Log(Record::Attest(held.signed.clone())));
+        let attests = newest
+            .map(|held| Finding::Log(held.batch.complete, Record::Attest(held.signed.clone())));
         attests.collect()
     }
 
@@ -278,7 +280,7 @@ impl Verify {
         };
         let mut findings = Vec::new();
         while let Some((turns, checksum)) = self.checksums.next_agreed(now, must) {
-            findings.push(Finding::Log(Record::Checksum { turns, checksum }));
+            findings.push(Finding::Log(turns, Record::Checksum { turns, checksum }));
         }
         findings
     }

@@ -1,6 +1,7 @@
 //! The log that an earlier run has recorded. Others are given what they lack of it, and it takes what this peer lacks.
 
 use super::message::Claim;
+use crate::limits::LONGEST_DELAY;
 use crate::log::{Head, Peers, Record, RosterChange, Start, VerifiedLog, start_hash};
 use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
 use crate::sign::Signer;
@@ -10,8 +11,6 @@ use std::time::Duration;
 
 /// What a record taken from others counts in memory, at least.
 pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
-/// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
-const PROVISIONAL: u32 = 8;
 
 pub(super) struct RecoveredLog {
     me: usize,
@@ -121,7 +120,7 @@ impl RecoveredLog {
 
     /// Goes back behind what others may not have, to be given the turns of a later epoch.
     pub(super) fn cut_back_provisional(&mut self, signer: &dyn Signer) {
-        let turns = self.turns().saturating_sub(PROVISIONAL);
+        let turns = self.turns().saturating_sub(LONGEST_DELAY);
         self.cut_back(signer, self.epoch(), turns);
     }
 
