@@ -126,6 +126,11 @@ impl Facts {
                 let peers = peers.iter().map(|peer| (peer.peer, peer.name.clone()));
                 self.peers = peers.collect();
             }
+            Event::Retracted { from } => {
+                self.note(format!(
+                    "turns from {from} on are taken back, and played again"
+                ));
+            }
             Event::Stalled { turn, on, .. } => {
                 if self.stall_told != Some(turn.0) {
                     self.stall_told = Some(turn.0);

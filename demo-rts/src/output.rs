@@ -50,6 +50,8 @@ pub enum Line {
         /// Checksum of the world after the turn: 8 hex digits.
         checksum: String,
     },
+    /// Turns that were executed do not count. Other turns follow from this one on.
+    Retracted { turn: u32 },
     /// A turn is due and cannot be executed yet.
     Stall {
         turn: u32,
@@ -252,6 +254,7 @@ impl Line {
                 tick: *tick,
                 checksum: checksum.to_string(),
             },
+            Event::Retracted { from } => Line::Retracted { turn: from.0 },
             Event::Stalled { turn, on, since } => Line::Stall {
                 turn: turn.0,
                 waiting_on: numbers(on),

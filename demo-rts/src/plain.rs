@@ -91,6 +91,7 @@ pub fn text(line: &Line) -> Option<String> {
                 clock(Duration::from_millis(tick.saturating_mul(50)))
             )
         }
+        Line::Retracted { turn } => format!("turns from {turn} on are taken back"),
         Line::Stall {
             turn,
             waiting_on,

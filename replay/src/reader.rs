@@ -153,6 +153,20 @@ impl Reader {
         self.scan.turns.min(end)
     }
 
+    /// The last turns, where they may have been the tail: provisional when the recording ended. They are as many as the
+    /// command delay has, but none before the last roster change, none that was played alone, and none with an agreed
+    /// end.
+    pub fn provisional(&self) -> u32 {
+        let scan = &self.scan;
+        let alone = scan.start.roster.len() == 1 || !scan.continuations.is_empty();
+        if alone || scan.end.is_some() {
+            return 0;
+        }
+        let began = scan.rosters.last().map_or(0, |change| change.turn.0);
+        let delay = u32::from(self.plan_at(TurnNumber(scan.turns)).plan.delay_turns);
+        scan.turns.saturating_sub(began).min(delay)
+    }
+
     /// Log hash after all turns of the valid prefix.
     pub fn log_hash(&self) -> LogHash {
         self.scan.log_hash

@@ -236,7 +236,8 @@ impl Recorder {
                 match item {
                     Behind::Records(records) => self.write(&records)?,
                     Behind::Keyframe(keyframe) => {
-                        self.shared.push(Job::Keyframe(keyframe))?;
+                        self.shared.push(Job::Keyframe(keyframe.clone()))?;
+                        self.note_behind(Behind::Keyframe(keyframe));
                     }
                 }
             }

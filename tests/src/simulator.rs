@@ -308,7 +308,11 @@ impl<W: Playable> Simulator<W> {
                 self.send(peer, link, channel, &bytes);
             }
             Output::Append(record) => self.judge.appended(peer, &record),
-            Output::New(start) => {
+            Output::Tail(turns) => {
+                let retracted = self.judge.tail(peer, &turns);
+                self.most_retracted = self.most_retracted.max(retracted);
+            }
+            Output::New { start, .. } => {
                 self.judge.restored(peer, 0);
                 self.take_job(peer, Job::New(start));
             }
@@ -326,11 +330,6 @@ impl<W: Playable> Simulator<W> {
                     let must = self.judge.must(peer, Invariant::Bounded, limit);
                     must(false, "more turns wait for the world");
                 }
-            }
-            Output::Undo { turns } => {
-                let many = self.judge.peers[peer].log.len().saturating_sub(turns);
-                self.most_retracted = self.most_retracted.max(many);
-                self.judge.retracted(peer, turns);
             }
             Output::Load {
                 turns, snapshot, ..

@@ -39,7 +39,7 @@ pub(super) fn info<S: Simulation>(
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
             "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.terms.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
-            "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
+            "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "provisional": reader.provisional(), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "rosters": reader.rosters().iter().map(roster_json).collect::<Vec<_>>(),
             "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
@@ -77,9 +77,20 @@ pub(super) fn info<S: Simulation>(
         for continuation in reader.continuations() {
             to.line(&continued_text(continuation, &reader));
         }
+        provisional_text(&reader, to);
         to.line(&format!("result     {}", result_text(&reader)));
     }
     Ok(tail_verdict(path, &reader, json, to))
+}
+
+fn provisional_text(reader: &Reader, to: &mut Printer<'_>) {
+    let turns = reader.provisional();
+    if turns > 0 {
+        let turns = count(u64::from(turns), "turn");
+        to.line(&format!(
+            "tail       the last {turns}, provisional: other players may lack them"
+        ));
+    }
 }
 
 /// The game's setup; `None` if this build has other rules.
@@ -241,7 +252,7 @@ pub(super) fn verify<S: Simulation>(
             "signatures": verified.signatures, "attested_turns": verified.attested_turns,
             "checksum": verified.checksum.to_string(),
             "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
-            "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail),
+            "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail), "provisional": reader.provisional(),
             "wrong": verified.wrong.as_ref().map(ToString::to_string),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "continued": verified.continued.iter().map(|at| {
@@ -289,6 +300,7 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
         ),
         None => "history    this file holds no signature over its turns".to_owned(),
     });
+    provisional_text(reader, to);
     for at in &verified.continued {
         to.line(&continued_text(&at.continuation, reader));
         to.line(&match at.attested_turns {

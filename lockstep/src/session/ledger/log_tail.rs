@@ -1,12 +1,15 @@
 //! The tail: complete turns that are not final yet, and records about them, which wait.
 
+use crate::limits::LONGEST_DELAY;
 use crate::log::{Bundle, Record};
 use crate::session::Output;
 use std::collections::VecDeque;
 
 pub(crate) struct LogTail {
-    /// Turns of the log: all of them are final.
+    /// Turns of the log.
     logged: u32,
+    /// Turns that are final, whether they are complete here or not.
+    finals: u32,
     turns: VecDeque<Bundle>,
     /// Records about so many turns, some of them in the tail.
     waiting: Vec<(u32, Record)>,
@@ -17,6 +20,7 @@ impl LogTail {
     pub(crate) fn behind(logged: u32) -> Self {
         LogTail {
             logged,
+            finals: logged,
             turns: VecDeque::new(),
             waiting: Vec::new(),
         }
@@ -27,21 +31,23 @@ impl LogTail {
         self.logged
     }
 
-    /// Turns of log and tail.
-    pub(crate) fn complete(&self) -> u32 {
-        self.logged + self.turns.len() as u32
-    }
-
-    /// The next turn is complete.
-    pub(crate) fn push(&mut self, bundle: Bundle) -> Output {
+    /// The next turn is complete. No correct peer is further behind than the longest command delay.
+    pub(crate) fn push(&mut self, bundle: Bundle) -> Vec<Output> {
+        let complete = bundle.turn.0 + 1;
         self.turns.push_back(bundle);
-        self.written()
+        let mut out = self.settle(complete.saturating_sub(LONGEST_DELAY));
+        if !self.turns.is_empty() {
+            out.push(self.written());
+        }
+        out
     }
 
     /// Turns before this one are final: they go into the log, and what was recorded about them.
     pub(crate) fn settle(&mut self, turns: u32) -> Vec<Output> {
+        self.finals = self.finals.max(turns);
+        let finals = self.finals;
         let mut out = Vec::new();
-        while let Some(bundle) = self.turns.pop_front_if(|next| next.turn.0 < turns) {
+        while let Some(bundle) = self.turns.pop_front_if(|next| next.turn.0 < finals) {
             self.logged += 1;
             out.push(Output::Append(Record::Bundle(bundle)));
         }
@@ -67,10 +73,12 @@ impl LogTail {
         self.written()
     }
 
-    /// No turn is taken back any more: what waits is recorded, and the tail stays as it is.
+    /// No turn is taken back any more: what waits is recorded, and the tail stays as it is. A keyframe is of final turns
+    /// only.
     pub(crate) fn close(&mut self) -> Vec<Output> {
-        let waiting = self.waiting.drain(..);
-        waiting.map(|(_, record)| Output::Append(record)).collect()
+        let waiting = self.waiting.drain(..).map(|(_, record)| record);
+        let records = waiting.filter(|record| !matches!(record, Record::Keyframe(_)));
+        records.map(Output::Append).collect()
     }
 
     fn written(&self) -> Output {
@@ -98,15 +106,24 @@ mod tests {
     #[test]
     fn turns_and_what_is_said_of_them_wait_until_they_are_final() {
         let mut tail = LogTail::behind(4);
-        assert_eq!(tail.push(bundle(4)), Output::Tail(vec![bundle(4)]));
+        assert_eq!(tail.push(bundle(4)), [Output::Tail(vec![bundle(4)])]);
         tail.push(bundle(5));
         assert_eq!(tail.record(6, checksum(6)), None);
         let known = Output::Append(checksum(4));
         assert_eq!(tail.record(4, checksum(4)), Some(known));
         assert_eq!(tail.settle(5), [turn(4)]);
-        assert_eq!((tail.logged(), tail.complete()), (5, 6));
+        assert_eq!(tail.logged(), 5);
         let recorded = Output::Append(checksum(6));
-        assert_eq!(tail.settle(9), [turn(5), recorded]);
+        assert_eq!(tail.settle(7), [turn(5), recorded]);
+        assert_eq!(tail.push(bundle(6)), [turn(6)], "final already");
+    }
+
+    #[test]
+    fn a_tail_is_no_longer_than_the_longest_delay() {
+        let mut tail = LogTail::behind(0);
+        (0..8).for_each(|at| assert_eq!(tail.push(bundle(at)).len(), 1));
+        let out = tail.push(bundle(8));
+        assert_eq!(out, [turn(0), Output::Tail((1..9).map(bundle).collect())]);
     }
 
     #[test]
@@ -120,6 +137,5 @@ mod tests {
         assert_eq!(tail.retract(1), Output::Tail(vec![bundle(0)]));
         let recorded = Output::Append(checksum(1));
         assert_eq!(tail.close(), [recorded]);
-        assert_eq!(tail.complete(), 1);
     }
 }

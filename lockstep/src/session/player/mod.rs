@@ -122,6 +122,7 @@ impl Player {
                 Step::Complete(events) => {
                     core.out.extend(events.into_iter().map(Output::Event));
                     self.agree(core);
+                    self.settle(core);
                     self.hand_out(core);
                     self.check_hashes(core);
                     self.forget_old(core);

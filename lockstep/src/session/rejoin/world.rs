@@ -1,6 +1,5 @@
 //! The world of a joiner: what it begins with, and the turns that it is handed out.
 
-use crate::limits::LONGEST_DELAY;
 use crate::log::{AttestedLog, Cursor, Keyframe, Record};
 use crate::session::Output;
 use crate::session::ledger::LogTail;
@@ -214,16 +213,11 @@ impl World {
         out
     }
 
-    /// Logs the next confirmed record. A turn is provisional until as many follow as the longest delay has: a quorum has
-    /// it, and not all need to. A decision covers the turns before it.
+    /// Logs the next confirmed record. A quorum has it, and not all need to: a turn is final as late as it can be. A
+    /// decision covers the turns before it.
     fn log(&mut self, record: Record) -> Vec<Output> {
         match record {
-            Record::Bundle(bundle) => {
-                let settled = (bundle.turn.0 + 1).saturating_sub(LONGEST_DELAY);
-                let mut out = vec![self.tail.push(bundle)];
-                out.extend(self.tail.settle(settled));
-                out
-            }
+            Record::Bundle(bundle) => self.tail.push(bundle),
             Record::Roster(change) => {
                 let mut out = self.tail.settle(change.value.cut);
                 out.push(Output::Append(Record::Roster(change)));

@@ -124,9 +124,6 @@ impl Delivery {
         let mut out = Vec::new();
         if let Some(end) = end {
             out.extend(self.tail.settle(end));
-            if self.tail.complete() > end {
-                out.push(self.tail.retract(end));
-            }
         }
         out.extend(self.tail.close());
         out
@@ -142,7 +139,7 @@ impl Delivery {
             self.load.handed_out(bundle.ticks());
             out.extend(self.log_changes(bundle.turn.0));
             self.ticks += u64::from(bundle.ticks());
-            out.push(self.tail.push(bundle.clone()));
+            out.extend(self.tail.push(bundle.clone()));
             self.retraction.handed_out(&bundle);
             out.push(Output::Execute(bundle));
             self.handed_out += 1;
