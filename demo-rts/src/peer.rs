@@ -523,7 +523,7 @@ impl Peer {
     /// How to get back into a match that goes on, or may go on, without this peer.
     pub fn rejoin_hint(&self, reason: &EndReason) -> Option<String> {
         let is_over = match reason {
-            EndReason::NobodyPlays => true,
+            EndReason::OnlyJoiners => true,
             // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
             EndReason::StallLimit { .. } | EndReason::Left => {
                 self.has_lost_quorum() && self.replay.is_some()
@@ -535,7 +535,7 @@ impl Peer {
         if is_over {
             return Some(by());
         }
-        if let EndReason::NobodyThere | EndReason::OthersWent { .. } = reason {
+        if let EndReason::NoPeerFound | EndReason::OthersWent { .. } = reason {
             return Some(format!("if no peer runs this match any more, {}", by()));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {

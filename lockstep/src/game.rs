@@ -44,6 +44,7 @@ pub struct Match<
 
 /// What became of the commands of this peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Calls of [`Match::issue`], refused ones included.
     pub issued: u64,

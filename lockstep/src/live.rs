@@ -105,6 +105,7 @@ impl Network {
 
 /// Why a live match could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A setting out of range.
     #[error(transparent)]
@@ -321,7 +322,7 @@ impl Live {
 
     /// Votes to extend the wait for the peers that turns wait for. Once a quorum of the roster has voted, no peer is
     /// suspected in this stall for another 30 s; each further vote adds as much, up to ten minutes. Without effect while
-    /// no turn waits. [`Event::Patience`] tells of votes.
+    /// no turn waits. [`Event::Extension`] tells of votes.
     pub fn wait_longer(&mut self) {
         self.tell(ToNetwork::WaitLonger);
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// What a session is told.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A link is up.
     LinkUp {
@@ -94,7 +95,7 @@ pub enum Input<'a> {
     Timeout,
 }
 
-/// What a session wants done, in this order.
+/// What a session wants done, in this order. Exhaustive: its driver has to do all of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Dial a peer.
@@ -181,6 +182,7 @@ pub struct SessionConfig {
 pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
 
 /// What a peer is in its lobby.
+#[non_exhaustive]
 pub enum Role {
     /// It opened the match and decides who comes in.
     Host(HostConfig),
@@ -243,6 +245,7 @@ pub struct HostConfig {
 
 /// A setting that no session can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// No seat, or more than the match has.
     #[error(

@@ -52,7 +52,7 @@ fn a_desync_stops_every_peer_with_a_report() {
             .iter()
             .find(|side| side.checksum != Checksum(STRAYS_AFTER));
         let strayed = strayed.map(|side| side.peer);
-        assert_eq!(desync.odd, strayed.into_iter().collect::<Vec<_>>());
+        assert_eq!(desync.minority, strayed.into_iter().collect::<Vec<_>>());
         let checksums: Vec<Checksum> = desync.reports.iter().map(|side| side.checksum).collect();
         assert!(checksums.contains(&Checksum(STRAYS_AFTER)), "{checksums:?}");
         assert!(
@@ -127,7 +127,7 @@ fn the_majority_plays_on_without_a_desynced_peer() {
         let desync = desync.as_ref().expect("every peer reports it");
         let host = desync.reports.iter().find(|side| side.seat.0 == 0);
         assert_eq!(
-            desync.odd,
+            desync.minority,
             host.map(|side| side.peer).into_iter().collect::<Vec<_>>()
         );
         assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER));
