@@ -221,7 +221,7 @@ impl Peer {
             ..Config::default()
         };
         if let Some(plan) = common.plan {
-            config.terms.plan = plan;
+            config.host.terms.plan = plan;
         }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
@@ -241,8 +241,8 @@ impl Peer {
                 bots,
                 listen,
             } => {
-                config.terms = Terms {
-                    plan: config.terms.plan,
+                config.host.terms = Terms {
+                    plan: config.host.terms.plan,
                     turn_limit: common.turns,
                     ..*terms
                 };
@@ -281,16 +281,16 @@ impl Peer {
             }
             Part::Alone { seats } => {
                 config.own_seats = *seats;
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::play_on((*from).clone(), config)?
             }

@@ -139,8 +139,9 @@ impl<S: Simulation> Match<S> {
         )
     }
 
-    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats: the
-    /// first of them is the one that the moment names. The turn limit of `config.terms` counts turns from there on.
+    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats:
+    /// the first of them is the one that the moment names. The turn limit of `config.host.terms` counts turns from
+    /// there on.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).

@@ -3,7 +3,7 @@ use crate::diff::{Difference, diff};
 use crate::fixture::{self, Coins, Order};
 use crate::verify::{Options, Verified, Wrong, verify};
 use lockstep::log::{Continuation, Terms, What};
-use lockstep::{Config, Event, Match, Plan};
+use lockstep::{Config, Event, Hosting, Match, Plan};
 use sim::State as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,14 +32,17 @@ impl Recorded {
         let config = Config {
             name: "eve".into(),
             log: Some(Box::new(recorder)),
-            terms: Terms {
-                turn_limit: Some(more),
-                plan: Plan {
-                    ticks: 2,
-                    delay_turns: 1,
-                    tick_ms: 1,
+            host: Hosting {
+                terms: Terms {
+                    turn_limit: Some(more),
+                    plan: Plan {
+                        ticks: 2,
+                        delay_turns: 1,
+                        tick_ms: 1,
+                    },
+                    ..Terms::default()
                 },
-                ..Terms::default()
+                ..Hosting::default()
             },
             ..Config::default()
         };
@@ -277,7 +280,9 @@ fn invalid_moments_are_named() {
         }
     ));
     let reader = Reader::open(&recorded.path).unwrap();
-    let long = Moment::<Coins>::within(reader, Some(60), 59).err().unwrap();
+    let long = Moment::<Coins>::within(reader, Some(60), 59)
+        .err()
+        .unwrap();
     assert!(matches!(
         long,
         Error::TooLong {

@@ -1,7 +1,7 @@
 //! A desync over real QUIC links: which peers stop, which play on, and what they report.
 
 use lockstep::log::{OnDesync, Terms};
-use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
+use lockstep::{Config, Desync, EndReason, Event, Hosting, Live, RosterCause, TurnNumber};
 use sim::{Checksum, RulesId};
 use std::cell::RefCell;
 use tests::peers::{config, run_worlds};
@@ -15,10 +15,13 @@ fn a_desync_stops_every_peer_with_a_report() {
         .map(|_| tempfile::tempdir().expect("a folder"))
         .collect();
     let config_of = |at: usize| Config {
-        terms: Terms {
-            seats: 3,
-            on_desync: OnDesync::Pause,
-            ..Terms::default()
+        host: Hosting {
+            terms: Terms {
+                seats: 3,
+                on_desync: OnDesync::Pause,
+                ..Terms::default()
+            },
+            ..Hosting::default()
         },
         reports: folders[at].path().to_owned(),
         ..config(40 + at as u8)
@@ -83,9 +86,12 @@ fn a_desync_stops_every_peer_with_a_report() {
 fn the_majority_plays_on_without_a_desynced_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let config_of = |at: usize| Config {
-        terms: Terms {
-            seats: 3,
-            ..Terms::default()
+        host: Hosting {
+            terms: Terms {
+                seats: 3,
+                ..Terms::default()
+            },
+            ..Hosting::default()
         },
         reports: folder.path().to_owned(),
         ..config(50 + at as u8)
