@@ -141,6 +141,8 @@ pub use log::{Gone, RosterCause, SeatInfo};
 pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use text::is_shown;
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};

@@ -108,6 +108,8 @@ pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 #[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
 pub use roster::RosterAt;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use words::clock;
 
 use lockstep::Match;
