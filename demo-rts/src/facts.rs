@@ -131,11 +131,9 @@ impl Facts {
                     "turns from {from} on are taken back, and played again"
                 ));
             }
-            Event::Stalled { turn, on, .. } => {
-                if self.stall_told != Some(turn.0) {
-                    self.stall_told = Some(turn.0);
-                    self.note(format!("turn {turn} is waiting for {}", self.all_named(on)));
-                }
+            Event::Stalled { turn, on, .. } if self.stall_told != Some(turn.0) => {
+                self.stall_told = Some(turn.0);
+                self.note(format!("turn {turn} is waiting for {}", self.all_named(on)));
             }
             Event::StallEnded { turn, late } => {
                 let ms = late.as_millis();
@@ -165,9 +163,11 @@ impl Facts {
                     "this process stopped for {seconds:.1} s: checking with the other peers"
                 ));
             }
-            Event::Patience { seats, longer, .. } => {
+            Event::Extension {
+                seats, extension, ..
+            } => {
                 let names = self.all_named(seats);
-                self.note(match longer.as_secs() {
+                self.note(match extension.as_secs() {
                     0 => format!("{names} voted to wait longer: too few votes so far"),
                     seconds => format!("{names} voted: waiting {seconds} s longer"),
                 });
@@ -208,7 +208,7 @@ impl Facts {
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
             Event::Desync(desync) => {
                 let odd = desync.reports.iter();
-                let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+                let odd = odd.filter(|side| desync.minority.contains(&side.peer));
                 let odd: Vec<Seat> = odd.map(|side| side.seat).collect();
                 let names = match odd.as_slice() {
                     [] => String::new(),
@@ -228,7 +228,7 @@ impl Facts {
                 }
                 self.ended = Some(ended.clone());
             }
-            Event::Executed { .. } | Event::CommandRefused { .. } => {}
+            _ => {}
         }
     }
 
@@ -315,7 +315,6 @@ impl Facts {
         match &self.status {
             None | Some(Status::Lobby) => "in the lobby".to_owned(),
             Some(Status::Loading) => "loading".to_owned(),
-            Some(Status::Running) => "running".to_owned(),
             Some(Status::Stalled { on, since }) => {
                 let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
@@ -328,6 +327,7 @@ impl Facts {
             Some(Status::Paused) => "paused".to_owned(),
             Some(Status::Desynced) => "DESYNC".to_owned(),
             Some(Status::Ended) => "over".to_owned(),
+            Some(_) => "running".to_owned(),
         }
     }
 

@@ -267,21 +267,19 @@ impl Line {
                 tick_ms: plan.tick_ms,
                 slow: numbers(slow),
             },
-            // The roster change that follows tells of it.
-            Event::Left { .. } => return Vec::new(),
             Event::Suspected { seats, unheard, .. } => Line::Suspected {
                 seats: numbers(seats),
                 ms: millis(*unheard),
             },
             Event::Slept { away } => Line::Slept { ms: millis(*away) },
-            Event::Patience {
+            Event::Extension {
                 turn,
                 seats,
-                longer,
+                extension,
             } => Line::Patience {
                 turn: turn.0,
                 seats: numbers(seats),
-                longer_ms: millis(*longer),
+                longer_ms: millis(*extension),
             },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
@@ -345,11 +343,8 @@ impl Line {
                 why: why.to_string(),
             },
             Event::Desync(desync) => return desync_lines(desync),
-            Event::Contacts(_)
-            | Event::Executed { .. }
-            | Event::CommandRefused { .. }
-            | Event::StallEnded { .. }
-            | Event::Ended(_) => return Vec::new(),
+            // The roster change that follows tells of a leaver.
+            _ => return Vec::new(),
         };
         vec![line]
     }
@@ -377,7 +372,7 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
         .as_ref()
         .map_or_else(String::new, |path| path.display().to_string());
     let odd = desync.reports.iter();
-    let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+    let odd = odd.filter(|side| desync.minority.contains(&side.peer));
     let odd: Vec<u8> = odd.map(|side| side.seat.0).collect();
     let others = desync.reports.iter().filter(|side| !side.own);
     others

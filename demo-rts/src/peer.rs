@@ -221,7 +221,7 @@ impl Peer {
             ..Config::default()
         };
         if let Some(plan) = common.plan {
-            config.terms.plan = plan;
+            config.host.terms.plan = plan;
         }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
@@ -241,8 +241,8 @@ impl Peer {
                 bots,
                 listen,
             } => {
-                config.terms = Terms {
-                    plan: config.terms.plan,
+                config.host.terms = Terms {
+                    plan: config.host.terms.plan,
                     turn_limit: common.turns,
                     ..*terms
                 };
@@ -281,16 +281,16 @@ impl Peer {
             }
             Part::Alone { seats } => {
                 config.own_seats = *seats;
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::play_on((*from).clone(), config)?
             }
@@ -523,7 +523,7 @@ impl Peer {
     /// How to get back into a match that goes on, or may go on, without this peer.
     pub fn rejoin_hint(&self, reason: &EndReason) -> Option<String> {
         let is_over = match reason {
-            EndReason::NobodyPlays => true,
+            EndReason::OnlyJoiners => true,
             // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
             EndReason::StallLimit { .. } | EndReason::Left => {
                 self.has_lost_quorum() && self.replay.is_some()
@@ -535,7 +535,7 @@ impl Peer {
         if is_over {
             return Some(by());
         }
-        if let EndReason::NobodyThere | EndReason::OthersWent { .. } = reason {
+        if let EndReason::NoPeerFound | EndReason::OthersWent { .. } = reason {
             return Some(format!("if no peer runs this match any more, {}", by()));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {

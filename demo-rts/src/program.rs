@@ -368,7 +368,11 @@ fn rejoin_source(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
 
 /// Reads the recording of a match to reopen. The new one stands beside it, unless `--record` names another place.
 fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<Rejoin, Problem> {
-    let from = replay::reopen(path, host).map_err(|source| Problem::Rejoin {
+    let read = match host {
+        Some(ticket) => replay::rejoin_by(path, ticket),
+        None => replay::reopen(path),
+    };
+    let from = read.map_err(|source| Problem::Rejoin {
         path: path.to_owned(),
         source,
     })?;

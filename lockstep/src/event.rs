@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Something the game may want to show. Ignoring any of them changes nothing.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// The lobby changed.
     Lobby {
@@ -141,13 +142,13 @@ pub enum Event {
         unheard: Duration,
     },
     /// Players vote for an extension of the suspicion time: [`Live::wait_longer`](crate::Live::wait_longer).
-    Patience {
+    Extension {
         /// The turn that waits.
         turn: TurnNumber,
         /// The seats of the peers that vote for it.
         seats: Vec<Seat>,
         /// What the extension adds to the suspicion time in this stall; zero until a quorum has voted for it.
-        longer: Duration,
+        extension: Duration,
     },
     /// Quorum loss: too few peers are left to decide a roster change, so the match waits. Leaving ends it.
     ///
@@ -252,7 +253,7 @@ pub struct Desync {
     pub reports: Vec<DesyncSide>,
     /// The minority: peers that reported something else than more than half of the roster. Empty where no majority is
     /// known.
-    pub odd: Vec<PeerId>,
+    pub minority: Vec<PeerId>,
     /// Whether the match goes on without the minority, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
     pub goes_on: bool,
     /// The folder of this peer's desync report, once written.
@@ -307,6 +308,7 @@ impl Ended {
 
 /// Why a match ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndReason {
     /// The world said it is over.
     #[error("the game is decided")]
@@ -337,7 +339,7 @@ pub enum EndReason {
     Unreachable(LinkError),
     /// A joiner found no peer of the match at the addresses that it knows.
     #[error("no peer of that match answers at any known address")]
-    NobodyThere,
+    NoPeerFound,
     /// All other peers went while this one was rejoining. How the match ended, if it did, is not known.
     #[error("the other players left after turn {after}, before this one was admitted")]
     OthersWent {
@@ -348,7 +350,7 @@ pub enum EndReason {
     #[error(
         "no peer plays that match any more, and the others are looking for it as well: one of them has to reopen it"
     )]
-    NobodyPlays,
+    OnlyJoiners,
     /// The lobby closed, or its host was lost, before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,
@@ -375,6 +377,7 @@ pub enum EndReason {
 
 /// Why a lobby turned a peer away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub enum JoinRefused {
     /// Other protocol version.
     #[error(
@@ -456,6 +459,7 @@ pub enum JoinRefused {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize,
 )]
+#[non_exhaustive]
 pub enum Fault {
     /// Bytes that are no message.
     #[error("sent bytes that are no message")]
@@ -488,6 +492,7 @@ pub enum Fault {
 
 /// Why a command is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// No match is running here: it is in the lobby or builds its world, is a replay, or is over.
     #[error("no match is running")]
@@ -516,6 +521,7 @@ pub enum Refused {
 
 /// Where a match stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// Waiting for peers.
     Lobby,

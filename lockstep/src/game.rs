@@ -46,6 +46,7 @@ pub struct Match<
 
 /// What became of the commands of this peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Calls of [`Match::issue`], refused ones included.
     pub issued: u64,
@@ -140,8 +141,9 @@ impl<S: Simulation> Match<S> {
         )
     }
 
-    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats: the
-    /// first of them is the one that the moment names. The turn limit of `config.terms` counts turns from there on.
+    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats:
+    /// the first of them is the one that the moment names. The turn limit of `config.host.terms` counts turns from
+    /// there on.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).

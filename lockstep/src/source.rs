@@ -70,7 +70,7 @@ use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One piece of work for the world. Mandatory, in order, one at a time.
+/// One piece of work for the world. Mandatory, in order, one at a time. Exhaustive: a game has to do every kind of it.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Build the world of this start, in the place of another one where there is one. Answer [`Answer::Ready`].
@@ -100,7 +100,7 @@ pub enum Work {
     },
 }
 
-/// What became of a piece of work.
+/// What became of a piece of work. Exhaustive: a source has to take every answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// The world is built or loaded.
@@ -125,6 +125,7 @@ pub enum Answer {
 
 /// Why an answer was not taken. Nothing has come of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WrongAnswer {
     /// No piece of work waits for an answer.
     #[error("no piece of work waits for an answer")]

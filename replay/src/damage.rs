@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Where and how a file breaks off, and how much of it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// Offset of the first invalid byte.
     pub at: u64,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Diff {
     /// Turns of each replay.
     pub turns: (u32, u32),
@@ -25,6 +26,7 @@ pub struct Diff {
 
 /// The first difference of two replays.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Difference {
     /// They record two matches.
     OtherMatch,

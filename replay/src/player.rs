@@ -307,7 +307,7 @@ impl Player {
                 What::Seat(SeatState::Idle | SeatState::Ai) if !self.is_removed(seat) => {
                     left.push(seat);
                 }
-                What::Seat(_) | What::Command(_) | What::Load(_) => {}
+                _ => {}
             }
         }
         for peer in &self.reader.start().roster {

@@ -27,6 +27,7 @@ impl<T: Read + Seek + Send> Source for T {}
 
 /// How a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tail {
     /// With the agreed end of the match.
     Complete,
@@ -48,6 +49,7 @@ pub enum Tail {
 
 /// A keyframe's place in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KeyframeAt {
     /// Turns that its world has executed.
     pub turns: u32,
@@ -63,6 +65,7 @@ pub struct KeyframeAt {
 
 /// A turn plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanAt {
     /// Its first turn.
     pub turn: TurnNumber,

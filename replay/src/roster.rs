@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// A roster change in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RosterAt {
     /// The first turn of the new roster.
     pub turn: TurnNumber,

@@ -35,6 +35,7 @@ impl Default for Options {
 
 /// The result of a re-run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Verified {
     /// Turns re-run.
     pub turns: u32,
@@ -66,6 +67,7 @@ pub struct Verified {
 
 /// A player that went on alone, with a valid signature.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Continued {
     /// The record of it.
     pub continuation: Arc<Continuation>,
@@ -75,6 +77,7 @@ pub struct Continued {
 
 /// A desync that the match survived.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settled {
     /// Turns executed.
     pub turns: u32,
@@ -84,6 +87,7 @@ pub struct Settled {
 
 /// A fault of a replay.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Wrong {
     /// A signature under the start is invalid.
     #[error("the signature of peer {peer} under the start does not hold")]
@@ -197,6 +201,7 @@ pub enum Wrong {
 
 /// The first field in which two worlds differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Difference {
     /// A field, row or section: the checked value on the left, the right value on the right.
     #[error("{0}")]

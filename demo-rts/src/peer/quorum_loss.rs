@@ -232,7 +232,7 @@ impl Again {
     fn networked(self, path: &Path, bots: Bots, way: Way) -> Result<Peer, Problem> {
         let reopens = way == Way::Reopen;
         let from = match reopens {
-            true => replay::reopen(path, None),
+            true => replay::reopen(path),
             false => replay::rejoin(path),
         };
         let from = from.map_err(unread(path))?;

@@ -51,6 +51,7 @@ impl Gone {
 
 /// Why a roster changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RosterCause {
     /// Peers left.
     Left,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 /// A store that cannot keep the log any more. It keeps what it has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The disk refused a write.
     #[error("cannot write the replay: {0}")]

@@ -126,6 +126,7 @@ impl Default for PauseBudget {
 /// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
 /// They are short again once it has been fast enough for some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum OnSlow {
     /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
     /// wait for it and it is removed for being late.
@@ -140,6 +141,7 @@ pub enum OnSlow {
 ///
 /// Under either policy every peer writes a desync report, and the log holds what each one reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum OnDesync {
     /// It stands still for all: no turn is executed any more, and every peer ends with
     /// [`EndReason::Desync`](crate::EndReason::Desync). For development, where a difference is to be looked at.
@@ -157,6 +159,7 @@ pub enum OnDesync {
 
 /// Who plays the seats of a peer that has left or was removed, until it comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Absent {
     /// Nobody: they stand idle.
     #[default]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 /// What a session is told.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A link is up.
     LinkUp {
@@ -96,7 +97,7 @@ pub enum Input<'a> {
     Timeout,
 }
 
-/// What a session wants done, in this order.
+/// What a session wants done, in this order. Exhaustive: its driver has to do all of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Dial a peer.
@@ -188,6 +189,7 @@ pub struct SessionConfig {
 pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
 
 /// What a peer is in its lobby.
+#[non_exhaustive]
 pub enum Role {
     /// It opened the match and decides who comes in.
     Host(HostConfig),
@@ -250,6 +252,7 @@ pub struct HostConfig {
 
 /// A setting that no session can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// No seat, or more than the match has.
     #[error(

@@ -24,7 +24,11 @@ mod turns;
 mod verify;
 mod wire;
 
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use self::membership::paxos as roster;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,

@@ -236,6 +236,7 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
         What::Resume => json!({"seat": seat, "pause": false}),
         What::Chat(text) => json!({"seat": seat, "chat": text}),
         What::Load(load) => json!({"seat": seat, "load_us": u32::from(*load) * 125 / 2}),
+        other => json!({"seat": seat, "entry": format!("{other:?}")}),
     }
 }
 

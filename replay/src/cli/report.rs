@@ -450,6 +450,7 @@ fn entry_text(entry: Option<&LogEntry>) -> String {
                 What::Resume => "resume".to_owned(),
                 What::Chat(text) => format!("chat {text:?}"),
                 What::Load(load) => format!("load of {:.1} ms a tick", f64::from(*load) / 16.0),
+                other => format!("{other:?}"),
             };
             format!("seat {}'s {what}", entry.seat.0)
         }

@@ -13,7 +13,7 @@ impl Judge {
         let must = self.must(peer, Desync, desync);
         must(self.scenario.differs(), "finds that the same differs");
         let may_err = self.scenario.peers[peer].flaw.is_some();
-        let odd = |other: &usize| desync.odd.contains(&self.ids[*other]);
+        let odd = |other: &usize| desync.minority.contains(&self.ids[*other]);
         let mut odd = (0..self.peers.len()).filter(odd);
         let just = odd.all(|odd| !self.scenario.is_sound(odd));
         must(just || may_err, "names a peer whose world is sound");
@@ -25,7 +25,7 @@ impl Judge {
         for most in &desync.reports {
             let sides = desync.reports.iter();
             let (alike, odd): (Vec<_>, Vec<_>) = sides.partition(|side| told(side) == told(most));
-            let named = odd.iter().all(|side| desync.odd.contains(&side.peer));
+            let named = odd.iter().all(|side| desync.minority.contains(&side.peer));
             let all = named || 2 * alike.len() <= voters;
             must(all, "names not all that differ");
         }

@@ -81,6 +81,8 @@ pub fn after_turn(before: &Hash, bundle: &Bundle) -> Hash {
             What::Resume => parts.numbers([3]),
             What::Chat(text) => parts.numbers([4]).bytes(text.as_bytes()),
             What::Load(load) => parts.numbers([5, (*load).into()]),
+            // No log has this hash, so the judge reports the first log that holds such an entry.
+            _ => parts.numbers([u32::MAX]),
         };
     }
     parts.hash("lockstep turn 1")

@@ -141,7 +141,7 @@ impl Player {
         core.event(Event::Desync(Desync {
             turn: TurnNumber(turn),
             reports,
-            odd,
+            minority: odd,
             goes_on: false,
             report: None,
         }));

@@ -646,7 +646,7 @@ impl Verify {
         let mut findings = vec![Finding::Excluded(Desync {
             turn: TurnNumber(turn),
             reports,
-            odd: odd.map(|at| ledger.places.key(at)).collect(),
+            minority: odd.map(|at| ledger.places.key(at)).collect(),
             goes_on: true,
             report: None,
         })];

@@ -90,7 +90,7 @@ fn a_world_that_differs_from_two_is_excluded_once_the_logs_are_known_to_be_alike
     let findings = verify.check_hashes(&ledger, &around);
     let desyncs = excluded(&findings);
     assert_eq!(desyncs.len(), 1);
-    assert_eq!(desyncs[0].odd, [ledger.places.key(2)]);
+    assert_eq!(desyncs[0].minority, [ledger.places.key(2)]);
     assert_eq!(verify.minority(), Peers(0b100));
     // The others go on and agree on what comes next.
     report(&mut verify, 0, 2, 7);
