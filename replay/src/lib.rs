@@ -104,7 +104,7 @@ pub use error::{Error, KeyframeFault};
 pub use moment::WorldAt;
 pub use output::Output;
 pub use player::{Player, Speed};
-pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
+pub use reader::{FileEnd, KeyframeAt, PlanAt, Reader, Records, Source};
 #[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
 pub use roster::RosterAt;

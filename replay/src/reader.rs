@@ -28,7 +28,7 @@ impl<T: Read + Seek + Send> Source for T {}
 /// How a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Tail {
+pub enum FileEnd {
     /// With the agreed end of the match.
     Complete,
     /// After a whole item, without the end of the match: the recording stopped, or is still running.
@@ -81,7 +81,7 @@ pub struct PlanAt {
 ///
 /// ```no_run
 /// let mut reader = replay::Reader::open("match.replay".as_ref())?;
-/// println!("{} turns, {:?}", reader.turns(), reader.tail());
+/// println!("{} turns, {:?}", reader.turns(), reader.file_end());
 /// for record in reader.records() {
 ///     println!("{:?}", record?);
 /// }
@@ -98,7 +98,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error`]: no such file, empty, not a replay, another version, or damaged before its first turn. A file that
-    /// is cut or damaged later opens, and [`tail`](Self::tail) tells where it ends.
+    /// is cut or damaged later opens, and [`file_end`](Self::file_end) tells where it ends.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         Reader::over(File::open(path)?, Limits::default())
     }
@@ -186,7 +186,7 @@ impl Reader {
     }
 
     /// How the file ends.
-    pub fn tail(&self) -> Tail {
+    pub fn file_end(&self) -> FileEnd {
         self.scan.tail
     }
 

@@ -3,7 +3,7 @@
 mod expected;
 
 use crate::error::KeyframeFault;
-use crate::{Error, KeyframeAt, Reader, Tail};
+use crate::{Error, FileEnd, KeyframeAt, Reader};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
     AgreedStart, Bundle, Continuation, Document, Metering, OnSlow, Record, RosterChange, Start,
@@ -60,7 +60,7 @@ pub struct Verified {
     /// Checksum of the world after the last turn re-run.
     pub checksum: Checksum,
     /// How the file ends.
-    pub tail: Tail,
+    pub tail: FileEnd,
     /// The first fault, where the re-run stopped.
     pub wrong: Option<Wrong>,
 }
@@ -264,7 +264,7 @@ pub fn verify<S: Simulation>(
             desyncs: Vec::new(),
             outcome: None,
             checksum: Checksum(0),
-            tail: reader.tail(),
+            tail: reader.file_end(),
             wrong: None,
         },
         effects: Vec::new(),

@@ -296,7 +296,7 @@ pub(super) fn trim(
     if json {
         to.json(&json!({
             "written": output.display().to_string(), "turns": turns, "bytes": reader.valid_bytes(),
-            "dropped_bytes": dropped, "tail": tail_json(reader.tail()),
+            "dropped_bytes": dropped, "tail": tail_json(reader.file_end()),
         }));
     } else {
         to.line(&format!(

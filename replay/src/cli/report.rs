@@ -6,7 +6,7 @@ use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
 use crate::verify::{Options, Settled, Verified};
-use crate::{Reader, RosterAt, Tail};
+use crate::{FileEnd, Reader, RosterAt};
 use lockstep::log::{Continuation, LogEntry, Record, What};
 use lockstep::{Gone, RosterCause, TurnNumber};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub(super) fn info<S: Simulation>(
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
             "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.terms.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
-            "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "provisional": reader.provisional(), "end": end_json(&reader),
+            "bytes": reader.file_bytes(), "tail": tail_json(reader.file_end()), "provisional": reader.provisional(), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "rosters": reader.rosters().iter().map(roster_json).collect::<Vec<_>>(),
             "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
@@ -536,7 +536,7 @@ pub(super) fn tail_verdict(
         to.problem(&format!("  {}", damage.remedy(name)));
         return Verdict::Damaged;
     }
-    if reader.tail() == Tail::Open && !json {
+    if reader.file_end() == FileEnd::Open && !json {
         let turns = reader.turns();
         to.line(&format!(
             "{name}: whole up to its last turn (turn {}, {}); the recording has no end",

@@ -114,7 +114,7 @@ fn playing_on_records_a_valid_replay_with_its_branch_turn() {
     let result = verified(&new);
     assert_eq!(result.wrong, None);
     assert_eq!((result.turns, result.of), (103, 103));
-    assert_eq!(result.tail, crate::Tail::Complete);
+    assert_eq!(result.tail, crate::FileEnd::Complete);
     let [continued] = &result.continued[..] else {
         panic!("{:?}", result.continued);
     };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Reader, Tail, fixture};
+use crate::{FileEnd, Reader, fixture};
 use lockstep::Plan;
 use lockstep::log::Bundle;
 use std::sync::Mutex;
@@ -87,7 +87,10 @@ fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
             drop(recorder);
             let file = bytes.lock().unwrap().clone();
             if errors.is_empty() {
-                assert_eq!(Reader::from_bytes(file).unwrap().tail(), Tail::Complete);
+                assert_eq!(
+                    Reader::from_bytes(file).unwrap().file_end(),
+                    FileEnd::Complete
+                );
                 finished += 1;
                 break;
             }
@@ -104,11 +107,11 @@ fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
             let kept: Vec<Record> = reader.records().map(|record| record.unwrap()).collect();
             let kept = bundles(&kept);
             assert_eq!(kept, all[..kept.len()]);
-            match reader.tail() {
-                Tail::Cut { .. } => assert!(!truncates),
+            match reader.file_end() {
+                FileEnd::Cut { .. } => assert!(!truncates),
                 // The failing call was the last sync, or the index after the end.
-                Tail::Complete => assert_eq!(kept.len(), all.len()),
-                tail => assert_eq!(tail, Tail::Open),
+                FileEnd::Complete => assert_eq!(kept.len(), all.len()),
+                tail => assert_eq!(tail, FileEnd::Open),
             }
         }
     }
@@ -170,7 +173,7 @@ fn dropping_a_recorder_writes_every_turn() {
     }
     drop(recorder);
     let reader = Reader::open(&path).unwrap();
-    assert_eq!((reader.turns(), reader.tail()), (40, Tail::Open));
+    assert_eq!((reader.turns(), reader.file_end()), (40, FileEnd::Open));
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn turns_that_are_taken_back_leave_no_trace() {
         }
         recorder.close().unwrap();
         let mut reader = Reader::open(&path).unwrap();
-        assert_eq!(reader.tail(), Tail::Complete, "{name}");
+        assert_eq!(reader.file_end(), FileEnd::Complete, "{name}");
         assert_eq!((reader.turns(), reader.provisional()), (130, 0));
         let verified = crate::verify::verify::<fixture::Coins>(
             &mut reader,
