@@ -79,6 +79,7 @@ impl Membership {
             disbelieved: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
+            is_late: self.votes.is_late(around.now),
             joiner: seen.joiner,
             asked: &seen.asked,
         }
