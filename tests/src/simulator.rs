@@ -391,6 +391,11 @@ impl<W: Playable> Simulator<W> {
 
     /// Turns must advance again, of calm peers that run.
     fn pick_core(&mut self) {
+        for peer in 0..self.peers.len() {
+            // A joiner that reached no peer has given up.
+            let is_over = self.driver.session(peer).is_none();
+            self.notes(peer).crashed |= is_over;
+        }
         let mut running: Vec<usize> = (0..self.peers.len()).collect();
         running.retain(|peer| {
             let stands = self.peers[*peer].frozen.is_some() || self.judge.peers[*peer].notes.leaves;
