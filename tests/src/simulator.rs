@@ -24,8 +24,8 @@ mod worker;
 pub use notes::Notes;
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
-    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, Reopening, SUSPICION, Scenario,
-    Victim, Ways, Weather, Withholder, Workload, shrink,
+    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, REFILL, Reopening, STALL_BUDGET,
+    SUSPICION, Scenario, Victim, Ways, Weather, Withholder, Workload, shrink,
 };
 pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};
@@ -390,6 +390,11 @@ impl<W: Playable> Simulator<W> {
 
     /// Turns must advance again, of calm peers that run.
     fn pick_core(&mut self) {
+        for peer in 0..self.peers.len() {
+            // A joiner that reached no peer has given up.
+            let is_over = self.driver.session(peer).is_none();
+            self.notes(peer).crashed |= is_over;
+        }
         let mut running: Vec<usize> = (0..self.peers.len()).collect();
         running.retain(|peer| {
             let stands = self.peers[*peer].frozen.is_some() || self.judge.peers[*peer].notes.leaves;

@@ -22,6 +22,7 @@ use super::*;
 use crate::harness::peer_id as id;
 use crate::harness::{
     Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches, guest, hosted, settings,
+    without_votes,
 };
 use crate::log::{
     Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Tail, TailChange, Terms,

@@ -175,10 +175,13 @@ impl Judge {
         self.scenario.delay() * if self.scenario.has_two_faced() { 2 } else { 1 }
     }
 
-    /// The log of the core. Without a core it is the longest one of the newest epoch.
+    /// The log of the core. Without a core it is the longest one of the newest epoch, even if only a run had it that
+    /// died.
     pub(super) fn canonical(&self) -> Option<&Log> {
-        let newest = |peer: usize| Some((peer, self.peers[peer].logs().next()?));
-        let logs = self.scenario.honest().filter_map(newest);
+        let newest = !self.core.members.is_empty() || self.scenario.reopening.is_some();
+        let runs = if newest { 1 } else { usize::MAX };
+        let of = |peer: usize| self.peers[peer].logs().map(move |log| (peer, log));
+        let logs = self.scenario.honest().flat_map(|peer| of(peer).take(runs));
         let best = logs.max_by_key(|(of, log)| (self.is_core(*of), log.epochs.len(), log.len()));
         best.map(|(_, log)| log)
     }

@@ -252,6 +252,10 @@ pub enum Victim {
 
 /// The suspicion time.
 pub const SUSPICION: Duration = Duration::from_secs(3);
+/// A peer that is heard may block turns for this long.
+pub const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// It is given back such a part of the time that passes: a tenth.
+pub const REFILL: u32 = 10;
 
 impl Scenario {
     /// The hostile peers.

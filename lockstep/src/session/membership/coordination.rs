@@ -79,6 +79,7 @@ impl Membership {
             disbelieved: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
+            is_late: self.votes.is_late(around.now),
             joiner: seen.joiner,
             asked: &seen.asked,
         }
@@ -98,11 +99,19 @@ impl Membership {
         } else if around.stalled_since.is_some() {
             let complete = ledger.window.complete();
             let missing = self.voting(|at| !ledger.batches.has(at, complete));
-            missing.or(self.unresponsive(&ledger.places))
+            let missing = missing.or(self.unresponsive(&ledger.places));
+            missing.or(self.due_coordinator(around, ledger))
         } else {
             Peers::default()
         };
         waited_for.without(ledger.places.own())
+    }
+
+    /// The peer that is to begin a change where some are suspected: its attempt may never come.
+    fn due_coordinator(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let first = self.alive(around, ledger).lowest();
+        first.filter(|_| !gone.is_empty()).into_iter().collect()
     }
 
     /// The same, as the peers were last looked at.

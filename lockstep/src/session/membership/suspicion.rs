@@ -14,6 +14,8 @@ const GIVEN_BACK: u32 = 10;
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
 /// So long this peer begins no change again to remove one that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
+/// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
+const GATHERED: Duration = Duration::from_secs(2);
 /// A peer that comes back has used up no more of its stall budget than this.
 const HALF_SPENT: Duration = Duration::from_secs(5);
 /// A peer that tells of batches and does not deliver them for so long, all told, is withholding. Short enough for the
@@ -191,6 +193,10 @@ impl Suspicion {
         };
         // Where no quorum can decide anything, no peer is to blame for turns that wait for that.
         let lost = !voters.is_quorum(members.without(suspects));
+        let suspects = match self.lost_quorum && !lost {
+            true => self.gather(suspects, seen),
+            false => suspects,
+        };
         let blamed = match lost {
             true => Peers::default(),
             false => seen.blockers.without(suspects),
@@ -240,6 +246,18 @@ impl Suspicion {
             events.extend(self.tell_joiners(voters, ledger));
         }
         events
+    }
+
+    /// Gives suspects that have not restarted some more time to be heard. The others.
+    fn gather(&mut self, suspects: Peers, seen: &Seen) -> Peers {
+        let silent_for = (self.time + seen.extension).saturating_sub(GATHERED);
+        let since = seen.now.saturating_sub(silent_for);
+        let restarted = suspects.iter().filter(|at| {
+            let watched = &mut self.of[usize::from(*at)];
+            watched.heard_at = watched.heard_at.max(since);
+            watched.restarted
+        });
+        restarted.collect()
     }
 
     /// Tells of new runs of lost peers, once they and the heard peers are a quorum.
@@ -471,6 +489,29 @@ mod tests {
         assert!(suspicion.has_held_up(1));
         suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
         assert!(suspicion.to_remove.is_empty());
+    }
+
+    #[test]
+    fn peers_that_fell_silent_together_have_time_to_be_heard_again() {
+        let mut suspicion = Suspicion::new(TIME, 5, Duration::ZERO);
+        let ledger = ledger(5);
+        let mut suspects = |heard: Peers, seconds: u32| {
+            let now = SECOND * seconds;
+            heard
+                .iter()
+                .for_each(|at| suspicion.note_heard(at.into(), now));
+            let seen = Seen {
+                blockers: Peers(0b11110),
+                stalled_since: Some(Duration::ZERO),
+                ..seen(5, now)
+            };
+            suspicion.watch(&seen, &ledger);
+            suspicion.suspects
+        };
+        assert_eq!(suspects(Peers(0b00010), 20), Peers(0b11100));
+        assert_eq!(suspects(Peers(0b00110), 21), Peers::default());
+        assert_eq!(suspects(Peers(0b01110), 22), Peers::default());
+        assert_eq!(suspects(Peers(0b01110), 23), Peers(0b10000));
     }
 
     #[test]
