@@ -145,6 +145,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::NobodyThere
         | EndReason::OthersWent { .. }
         | EndReason::NobodyPlays
+        | EndReason::OnlyBranches
         | EndReason::LobbyClosed
         | EndReason::NoQuorum { .. }
         | EndReason::World
@@ -166,6 +167,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
             "unreachable"
         }
         EndReason::NobodyPlays => "nobody-plays",
+        EndReason::OnlyBranches => "only-branches",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::World => "world",
