@@ -156,6 +156,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
             "unreachable"
         }
         EndReason::OnlyJoiners => "nobody-plays",
+        EndReason::OnlyBranches => "only-branches",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::World => "world",

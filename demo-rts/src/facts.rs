@@ -179,6 +179,24 @@ impl Facts {
                     remaining(self.peers_without(missing))
                 ));
             }
+            Event::BranchFound {
+                turn,
+                seats: of,
+                may_enter,
+                ..
+            } => {
+                let how = match may_enter {
+                    true => "B enters it",
+                    false => "it lacks turns of yours and cannot be entered",
+                };
+                self.note(format!(
+                    "{} went on without a quorum, in a branch from turn {turn} on: {how}",
+                    self.all_named(of)
+                ));
+            }
+            Event::Branched { .. } => {
+                self.note("this is a branch: its result is not agreed with the match".to_owned());
+            }
             Event::JoinerWaits { seats: of, .. } => {
                 self.note(format!("{} came back", self.all_named(of)));
             }
@@ -190,6 +208,9 @@ impl Facts {
                 cause,
                 ..
             } => {
+                if *cause == RosterCause::Branched {
+                    self.note(format!("a branch begins at turn {turn}"));
+                }
                 if *cause == RosterCause::Reopened {
                     self.note(format!("the match resumes at turn {turn}"));
                 }
@@ -242,6 +263,7 @@ impl Facts {
             }
             RosterCause::Desynced => format!("{names} removed: world differed from the majority"),
             RosterCause::Reopened => format!("{names} did not return"),
+            RosterCause::Branched => format!("{names} may enter the branch"),
             _ => format!("{names} removed: connection lost"),
         };
         self.left.extend(seats);

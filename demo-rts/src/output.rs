@@ -130,12 +130,25 @@ pub enum Line {
     },
     /// After quorum loss this peer hosts a reopening.
     Reopen { ticket: String },
-    /// After quorum loss this peer goes on alone.
-    Branch {
-        /// The first turn that it plays alone.
+    /// A joiner found players that went on without a quorum, in a branch.
+    BranchFound {
+        /// The first turn of the branch.
         turn: u32,
-        /// The match that it left for that.
+        /// The branch.
         match_id: String,
+        /// The seats whose players began it.
+        seats: Vec<u8>,
+        /// Whether it may be entered: it holds all turns that are final here.
+        may_enter: bool,
+    },
+    /// This peer plays a branch.
+    Branch {
+        /// Its first turn.
+        turn: u32,
+        /// The branch.
+        match_id: String,
+        /// The match that it has left.
+        of: String,
     },
     /// The match pauses or resumes.
     Pause {
@@ -289,6 +302,22 @@ impl Line {
             },
             Event::JoinerWaits { seats, .. } => Line::JoinerWaits {
                 seats: numbers(seats),
+            },
+            Event::BranchFound {
+                match_id,
+                turn,
+                seats,
+                may_enter,
+            } => Line::BranchFound {
+                turn: turn.0,
+                match_id: match_id.to_string(),
+                seats: numbers(seats),
+                may_enter: *may_enter,
+            },
+            Event::Branched { turn, match_id, of } => Line::Branch {
+                turn: turn.0,
+                match_id: match_id.to_string(),
+                of: of.to_string(),
             },
             Event::RosterChanged {
                 turn,

@@ -178,6 +178,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
         Command::Rejoin(back) => {
             let mut common = begin(back.common, outer);
+            common.into_branch = back.into_branch;
             let notes = warn_unused(&common, &HOST_DECIDES, "the match keeps its own");
             let from = rejoin_source(&back.what, &mut common)?;
             let bots = common.bot.map_or(Bots::None, Bots::All);

@@ -172,6 +172,28 @@ pub enum Event {
         /// Its seats.
         seats: Vec<Seat>,
     },
+    /// A joiner has found players of its match that went on without a quorum, in a branch. Peers that could carry on or
+    /// reopen the match were asked before. Told once per branch. The joiner enters only where its player says so:
+    /// [`Live::enter_branch`](crate::Live::enter_branch).
+    BranchFound {
+        /// The branch.
+        match_id: MatchId,
+        /// Its first turn.
+        turn: TurnNumber,
+        /// The seats whose players began it.
+        seats: Vec<Seat>,
+        /// Whether the branch may hold all turns that are final at this peer. Otherwise it cannot be entered.
+        may_enter: bool,
+    },
+    /// This peer's part begins in a branch: a match of its own, whose result counts as unagreed with the match it left.
+    Branched {
+        /// Its first turn.
+        turn: TurnNumber,
+        /// The branch.
+        match_id: MatchId,
+        /// The match that it has left.
+        of: MatchId,
+    },
     /// A roster change is in force: the next epoch begins.
     RosterChanged {
         /// Its first turn.
@@ -351,6 +373,9 @@ pub enum EndReason {
         "no peer plays that match any more, and the others are looking for it as well: one of them has to reopen it"
     )]
     OnlyJoiners,
+    /// A joiner found only players that went on in a branch, and its player did not say to enter.
+    #[error("the other players went on in a branch of that match, and this one did not enter it")]
+    OnlyBranches,
     /// The lobby closed, or its host was lost, before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,

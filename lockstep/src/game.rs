@@ -109,6 +109,18 @@ impl<S: Simulation> Match<S> {
         Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
     }
 
+    /// Goes on alone where the recording of an earlier run ends, without a quorum, with the same key and in the same
+    /// seats. The other players may enter this branch by their own word: they come by [`rejoin`](Self::rejoin) and
+    /// [`Live::enter_branch`].
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn branch(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
+        Ok(Self::over(Live::branch(from, Box::new(rules), config)?).with_budget(budget))
+    }
+
     /// Reopens a match that lost all its processes, or its quorum, from the recording of an earlier run. The other
     /// players come by [`rejoin`](Self::rejoin) with their own recordings, through this peer's
     /// [`ticket`](Live::ticket). A quorum waits for the missing players for as long as `wait`.

@@ -265,6 +265,17 @@ impl Live {
         )
     }
 
+    /// Goes on alone where an earlier run's log ends, without a quorum: in a branch, a match with an id of its own that
+    /// decides nothing in the match it leaves. Seats of missing players are empty, as the terms say. Another player
+    /// enters by [`rejoin`](Self::rejoin) and [`enter_branch`](Self::enter_branch), at this peer's address.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn branch(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        Live::open(Role::Branch { from, rules }, None, network, config)
+    }
+
     /// Plays alone, in all of `config.own_seats`, at a delay of one turn.
     ///
     /// # Errors
@@ -340,6 +351,12 @@ impl Live {
     /// no turn waits. [`Event::Extension`] tells of votes.
     pub fn wait_longer(&mut self) {
         self.tell(ToNetwork::WaitLonger);
+    }
+
+    /// Enters a branch, by the word of a joiner's player: one that [`Event::BranchFound`] has told of. A match that a
+    /// quorum carries on, and a reopening, still come first.
+    pub fn enter_branch(&mut self, branch: MatchId) {
+        self.tell(ToNetwork::EnterBranch(branch));
     }
 
     /// Leaves the match. [`Event::Ended`] follows within five seconds and the command delay; until then keep polling.

@@ -91,7 +91,7 @@ pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
 /// [`Error`]: no replay, another match than the ticket's, a match that has ended, or one too long to load.
 pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
-    if ticket.match_id != reader.start().match_id {
+    if ticket.match_id != reader.match_id() {
         return Err(Error::OtherMatch);
     }
     refuse_ended(&reader)?;
@@ -117,7 +117,7 @@ fn refuse_ended(reader: &Reader) -> Result<(), Error> {
 }
 
 fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
-    match WayBack::beside(replay).read(reader.start().match_id) {
+    match WayBack::beside(replay).read(reader.match_id()) {
         Ok(contacts) => Ok(contacts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
@@ -129,7 +129,7 @@ fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
 }
 
 fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
-    let match_id = reader.start().match_id;
+    let match_id = reader.match_id();
     // An idle turn is one byte in the file, and many in memory.
     if reader.turns() > most {
         return Err(Error::TooLong {

@@ -48,6 +48,13 @@ pub enum Difference {
         /// The first turn of the differing roster.
         turn: TurnNumber,
     },
+    /// Players of one replay go on in a branch where the other does not, or both branch differently.
+    Branched {
+        /// The first turn of the branch.
+        turn: TurnNumber,
+        /// Whether the first and the second replay branch there.
+        in_which: (bool, bool),
+    },
     /// One replay branches to single play where the other does not, or both branch differently.
     Continued {
         /// The first turn of the branch.
@@ -183,7 +190,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
     let delay = u32::from(start.terms.plan.delay_turns);
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // No turn beyond a quorum's files counts, not even those of the peers that went on.
-        Some((_, Some(_))) => true,
+        Some((_, Some(reopening))) => !reopening.branch || beyond(turns) <= delay,
         Some((value, None)) => value.roster != before && beyond(turns) <= delay,
         None => false,
     };
@@ -198,7 +205,15 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         }
         _ => {
             let turn = TurnNumber(cut);
-            diff.difference = Some(Difference::Roster { turn });
+            let branches = |change: Option<&Change>| {
+                let reopening = change.and_then(|(_, reopening)| reopening.as_ref());
+                reopening.is_some_and(|reopening| reopening.branch)
+            };
+            let in_which = (branches(one), branches(other));
+            diff.difference = Some(match in_which {
+                (false, false) => Difference::Roster { turn },
+                _ => Difference::Branched { turn, in_which },
+            });
         }
     }
     cut

@@ -11,7 +11,7 @@ use crate::segment::{Found, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
 use lockstep::log::{Codec, Continuation, End, Keyframe, Record, Start};
-use lockstep::{Limits, LogHash, Plan, TurnNumber};
+use lockstep::{Limits, LogHash, MatchId, Plan, TurnNumber};
 use sim::{Checksum, Seat, Simulation};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -215,6 +215,13 @@ impl Reader {
         let turns = self.turns();
         let plans = &self.scan.plans;
         &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
+    }
+
+    /// The match that the recording has come to: that of its start, or the last branch.
+    pub fn match_id(&self) -> MatchId {
+        let mut branches = self.rosters().iter().rev();
+        let branch = branches.find_map(|at| at.branch);
+        branch.unwrap_or(self.start().match_id)
     }
 
     /// Every roster change, by turn.

@@ -2,7 +2,7 @@
 
 use lockstep::log::{Bundle, RosterChange, Start, What};
 use lockstep::session::roster::Peers;
-use lockstep::{Gone, RosterCause, TurnNumber};
+use lockstep::{Gone, MatchId, RosterCause, TurnNumber};
 use sim::{Seat, SeatState};
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct RosterAt {
     pub back: Vec<Seat>,
     /// The cause of the change; that of the first of `gone`, if any.
     pub cause: RosterCause,
+    /// The match that goes on behind it, where it begins a branch.
+    pub branch: Option<MatchId>,
 }
 
 impl RosterAt {
@@ -92,7 +94,12 @@ impl Rosters {
             seats: self.seats(peers),
         });
         let gone: Vec<Gone> = gone.collect();
+        let branch = change.branch().map(|_| {
+            change.apply(Arc::make_mut(&mut self.start));
+            self.start.match_id
+        });
         RosterAt {
+            branch,
             turn: TurnNumber(change.value.cut),
             epoch: change.epoch.saturating_add(1),
             seats: self.seats(roster),
@@ -186,6 +193,7 @@ mod tests {
                     seats: vec![Seat(1)],
                 }],
                 back: Vec::new(),
+                branch: None,
                 cause,
             };
             assert_eq!(in_a_pause(signed), [expected]);

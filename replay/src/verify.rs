@@ -425,7 +425,7 @@ impl<S: Simulation> Run<'_, S> {
         }
     }
 
-    /// Checks that a quorum of the previous roster decided a roster change.
+    /// Checks that a quorum of the previous roster decided a roster change, or that its players signed their branch.
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let turns = self.result.turns;
@@ -437,7 +437,9 @@ impl<S: Simulation> Run<'_, S> {
             .value
             .log_hash
             .is_none_or(|hash| hash == self.turn_hash);
-        if !follows || !alike || !change.is_decided_by(&self.speaking, self.roster, signature) {
+        let holds = change.is_decided_by(&self.speaking, self.roster, signature)
+            || change.begins_branch(&self.speaking, self.roster, signature);
+        if !follows || !alike || !holds {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);

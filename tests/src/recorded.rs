@@ -259,7 +259,7 @@ impl Surroundings for Peers {
             }
             Output::Append(record) if at == 0 => self.record(&record),
             // The recorder's queue is sized for matches in real time.
-            Output::FileEnd(turns) if at == 0 => {
+            Output::Tail(turns) if at == 0 => {
                 self.recorder.tail(&turns).expect("the disk keeps up");
             }
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,

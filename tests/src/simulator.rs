@@ -308,7 +308,7 @@ impl<W: Playable> Simulator<W> {
                 self.send(peer, link, channel, &bytes);
             }
             Output::Append(record) => self.judge.appended(peer, &record),
-            Output::FileEnd(turns) => {
+            Output::Tail(turns) => {
                 let retracted = self.judge.tail(peer, &turns);
                 self.most_retracted = self.most_retracted.max(retracted);
             }

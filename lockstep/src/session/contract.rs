@@ -75,6 +75,9 @@ pub enum Input<'a> {
     Resume,
     /// The players of this peer want to wait longer for whom turns wait for.
     WaitLonger,
+    /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
+    /// of it.
+    EnterBranch(MatchId),
     /// The world has executed the next turn.
     Executed {
         /// Checksum of the world after it.
@@ -222,6 +225,14 @@ pub enum Role {
         rules: RulesOf,
         /// For so long those who are a quorum wait for the others.
         wait: Duration,
+    },
+    /// It goes on alone where its log ends, without a quorum: in a branch, a match of its own that the other players may
+    /// enter by their own word, each by [`Role::Rejoin`] and [`Input::EnterBranch`].
+    Branch {
+        /// What an earlier run has logged. The contacts are not dialled until the branch has begun.
+        from: Rejoin,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
     },
     /// It goes on alone from a moment of a match that others played, in all seats.
     PlayOn {
@@ -380,7 +391,7 @@ impl SessionConfig {
                 }
             }
             // Nobody has to be reached from here.
-            Role::Reopen { .. } => {}
+            Role::Reopen { .. } | Role::Branch { .. } => {}
             Role::PlayOn {
                 plan, turn_limit, ..
             } => {

@@ -121,6 +121,9 @@ impl Session {
             Role::Reopen { from, rules, wait } => {
                 Phase::Lobby(Box::new(Lobby::reopen(&core, own, from, rules, wait)))
             }
+            Role::Branch { from, rules } => {
+                Phase::Lobby(Box::new(Lobby::branch(&core, own, from, rules)))
+            }
             Role::PlayOn {
                 from,
                 plan,
@@ -324,6 +327,11 @@ impl Session {
             Input::WaitLonger => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.wait_longer();
+                }
+            }
+            Input::EnterBranch(branch) => {
+                if let Phase::Rejoin(joiner) = &mut self.phase {
+                    joiner.enter_branch(branch);
                 }
             }
             Input::Executed {

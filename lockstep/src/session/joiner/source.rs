@@ -70,6 +70,9 @@ impl Joiner {
         if let Some(why) = self.sources.refusal() {
             return EndReason::Refused(why.clone());
         }
+        if self.branches.any_told() {
+            return EndReason::OnlyBranches;
+        }
         if self.sources.meets_joiner(core.now, self.match_id) {
             return EndReason::OnlyJoiners;
         }

@@ -22,7 +22,7 @@ use super::membership::Membership;
 use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
-use crate::log::{Peers, Record, SignedBatch, What};
+use crate::log::{Peers, Record, RosterChange, SignedBatch, What};
 use crate::{Contact, EndReason, Event, MatchId, PeerId, Status, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(crate) struct Player {
     dialling: Dialling,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
+    /// The changes by which the log has left a match for a branch, each with the match that it has left.
+    branches: Vec<(MatchId, RosterChange)>,
     over: bool,
 }
 
@@ -431,6 +433,13 @@ impl Player {
 
     pub(crate) fn match_id(&self) -> MatchId {
         self.ledger.places.start().match_id
+    }
+
+    /// The change by which the log has left this match for a branch.
+    pub(crate) fn leaves(&self, match_id: MatchId) -> Option<&RosterChange> {
+        let mut branches = self.branches.iter();
+        let (_, change) = branches.find(|(left, _)| *left == match_id)?;
+        Some(change)
     }
 
     /// The place of a key in the start's roster.

@@ -1,6 +1,7 @@
 //! Matches whose processes all die, and that go on.
 
 mod attacks;
+mod branch;
 
 use super::lost::between;
 use super::rejoin::seats_of;
