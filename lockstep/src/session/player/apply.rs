@@ -88,7 +88,7 @@ impl Player {
 
     /// Each peer's newest signed batch goes to the log.
     pub(super) fn log_attests(&mut self, core: &mut Core) {
-        let attests = self.verify.attests(&self.ledger);
+        let attests = self.verify.attests(self.turns.logged(), &self.ledger);
         self.act_on(core, attests);
     }
 

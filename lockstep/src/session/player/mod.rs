@@ -209,8 +209,8 @@ impl Player {
                     // What was decided and has no turn behind it is told all the same: it may hold the proof that a peer
                     // cheated.
                     core.out.extend(self.turns.log_changes(end.turns));
-                    self.log_attests(core);
                     core.out.extend(self.turns.close_log(Some(end.turns)));
+                    self.log_attests(core);
                     core.out.push(Output::Append(Record::End(end)));
                     self.finish(core, reason);
                 }

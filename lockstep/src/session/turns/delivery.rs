@@ -114,6 +114,11 @@ impl Delivery {
         self.tail.settle(turns)
     }
 
+    /// Turns of the log.
+    pub(super) fn logged(&self) -> u32 {
+        self.tail.logged()
+    }
+
     /// Takes a record about so many turns for the log.
     pub(super) fn record(&mut self, about: u32, record: Record) -> Option<Output> {
         self.tail.record(about, record)

@@ -351,6 +351,11 @@ impl Turns {
         self.delivery.settle(turns)
     }
 
+    /// Turns of the log.
+    pub(crate) fn logged(&self) -> u32 {
+        self.delivery.logged()
+    }
+
     /// Takes a record about so many turns for the log.
     pub(crate) fn record(&mut self, about: u32, record: Record) -> Option<Output> {
         self.delivery.record(about, record)

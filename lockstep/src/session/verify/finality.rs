@@ -1,8 +1,8 @@
-//! Final turns: no fault takes them back.
+//! Final turns, which no fault takes back, and what attests them.
 
-use super::Verify;
+use super::{Finding, Verify};
 use crate::limits::LONGEST_DELAY;
-use crate::log::Voters;
+use crate::log::{Record, Voters};
 use crate::session::ledger::Ledger;
 
 impl Verify {
@@ -21,5 +21,23 @@ impl Verify {
         let alike = others.map(|at| self.reports[at].alike()).min();
         let least = complete.saturating_sub(LONGEST_DELAY).max(began);
         alike.unwrap_or(complete).max(least).min(complete)
+    }
+
+    /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
+    /// more than the `logged` turns might be of a peer that is removed before that, or of turns that are taken back.
+    pub(crate) fn attests(&self, logged: u32, ledger: &Ledger) -> Vec<Finding> {
+        let (batches, window) = (&ledger.batches, &ledger.window);
+        // What a peer signs that signs two histories, or has another world, says nothing.
+        let says = |at: &usize| !self.convicts(*at) && !self.minority.contains(*at);
+        let newest = ledger.places.all().filter(says).filter_map(|at| {
+            let known = match at == ledger.places.me() {
+                true => logged,
+                false => logged.min(self.alike(at)),
+            };
+            batches.newest_within(at, window.at_most(known))
+        });
+        let attests = newest
+            .map(|held| Finding::Log(held.batch.complete, Record::Attest(held.signed.clone())));
+        attests.collect()
     }
 }

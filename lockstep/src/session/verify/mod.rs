@@ -170,24 +170,6 @@ impl Verify {
         })
     }
 
-    /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
-    /// more than this log has might be of a peer that is removed before that.
-    pub(crate) fn attests(&self, ledger: &Ledger) -> Vec<Finding> {
-        let (batches, window) = (&ledger.batches, &ledger.window);
-        // What a peer signs that signs two histories, or has another world, says nothing.
-        let says = |at: &usize| !self.convicts(*at) && !self.minority.contains(*at);
-        let newest = ledger.places.all().filter(says).filter_map(|at| {
-            let known = match at == ledger.places.me() {
-                true => window.complete(),
-                false => window.complete().min(self.alike(at)),
-            };
-            batches.newest_within(at, window.at_most(known))
-        });
-        let attests = newest
-            .map(|held| Finding::Log(held.batch.complete, Record::Attest(held.signed.clone())));
-        attests.collect()
-    }
-
     /// When the difference of worlds, or of logs, is looked at again.
     pub(crate) fn timers(&self, around: &Surroundings, timers: &mut Timers) {
         timers.set(Timer::Mismatch, self.mismatch_due(around));
