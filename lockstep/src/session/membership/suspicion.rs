@@ -50,6 +50,8 @@ pub(super) struct Suspicion {
 struct Watched {
     /// When the peer was last heard, by any path.
     heard_at: Duration,
+    /// When the peer was last heard on a link of its own.
+    linked_at: Option<Duration>,
     /// Batches for turns before this one may have been sealed before the peer fell silent: they are no sign of life.
     lives_from: u32,
     /// For how long the peer has blocked turns of late though it was heard.
@@ -78,6 +80,8 @@ pub(super) struct Seen {
     pub extension: Duration,
     /// There is a reason to change the roster, or, where the quorum is lost, to end without it.
     pub has_cause: bool,
+    /// Peers that are to go, heard or not: leavers, cheats and the minority.
+    pub going: Peers,
     pub is_leaving: bool,
     /// The minority, and further peers that are to be removed though they answer.
     pub minority: Peers,
@@ -142,6 +146,8 @@ impl Suspicion {
         let current = links.iter().filter(|link| link.is_current);
         for link in current.clone() {
             self.note_heard(link.at, link.heard_at);
+            let linked_at = &mut self.of[link.at].linked_at;
+            *linked_at = Some(link.heard_at).max(*linked_at);
         }
         self.of.iter_mut().for_each(|watched| watched.waits = None);
         for link in links.iter().filter(|link| link.is_new) {
@@ -202,7 +208,7 @@ impl Suspicion {
             false => seen.blockers.without(suspects),
         };
         // A silent peer that is still waited for by an extension excuses the others.
-        let excused = !silent.without(unheard).is_empty();
+        let excused = !silent.without(unheard.or(seen.going)).is_empty();
         self.charge(seen, passed, (blamed, excused));
         let of = |is: &dyn Fn(&Watched) -> bool| -> Peers {
             let members = members.iter();
@@ -315,6 +321,12 @@ impl Suspicion {
         heard.collect()
     }
 
+    /// Whether a link leads to a peer, which is heard there.
+    pub(super) fn is_linked(&self, at: u8) -> bool {
+        let linked_at = self.of[usize::from(at)].linked_at;
+        linked_at.is_some_and(|at| at + self.time > self.at)
+    }
+
     /// Whether the others have kept a peer so lately that this one begins no change to remove it.
     pub(super) fn is_kept(&self, at: usize, now: Duration) -> bool {
         self.of[at].kept_until > now
@@ -370,6 +382,7 @@ impl Watched {
     fn new(now: Duration) -> Self {
         Watched {
             heard_at: now,
+            linked_at: None,
             lives_from: 0,
             blocked: Duration::ZERO,
             kept_until: Duration::ZERO,
@@ -399,6 +412,7 @@ mod tests {
             stalled_since: None,
             extension: Duration::ZERO,
             has_cause: false,
+            going: Peers::default(),
             is_leaving: false,
             minority: Peers::default(),
             to_remove: Peers::default(),

@@ -503,6 +503,21 @@ fn coordinator_that_never_begins_is_removed() {
 }
 
 #[test]
+fn coordinator_that_never_begins_keeps_no_cheat() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.links.attack = Some((0, voteless));
+    net.links.two_faced = Some(20);
+    net.run(Duration::from_secs(5) + STALL_BUDGET + Duration::from_secs(3));
+    for at in [1, 3, 4] {
+        let causes = [
+            (vec![Seat(2)], RosterCause::Cheated),
+            (vec![Seat(0)], RosterCause::Lost),
+        ];
+        assert_eq!(net.gone(at), causes, "peer {at}");
+    }
+}
+
+#[test]
 fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
