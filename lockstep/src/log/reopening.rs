@@ -12,7 +12,7 @@ use crate::{Incarnation, LogHash, MatchId};
 pub struct Reopening {
     /// Hash of the log up to the cut, with the changes chained in that wait for their first turn.
     pub log_hash: LogHash,
-    /// Who goes on, ascending: the new roster.
+    /// The runs that go on, ascending: the new roster.
     pub runs: Vec<NewRun>,
     /// It begins a branch: a match of its own, by its players' word and without a quorum. It decides nothing in the match
     /// that it leaves.

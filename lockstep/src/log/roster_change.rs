@@ -23,7 +23,7 @@ pub struct RosterChange {
     pub value: Value,
     /// The peers that accepted, ascending, by index in the start's roster, with their signatures of an [`Accept`].
     pub accepts: Vec<(u8, [u8; 64])>,
-    /// That those who go for cheating did: one for each, ascending.
+    /// Proofs that the peers which go for cheating did: one for each, ascending.
     pub proofs: Vec<Equivocation>,
     /// The match was reopened here after the processes of its peers had died. Then the accepts are signatures of the new
     /// runs under the reopening.
@@ -89,8 +89,8 @@ impl RosterCause {
 }
 
 impl RosterChange {
-    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself, as
-    /// had whom the value tells of.
+    /// The peers `gone` from the roster, by cause. A peer that is not in `removed` had left by itself, as had those that
+    /// the value says so of.
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
         let value = &self.value;
         let removed = removed.without(value.left);
@@ -257,7 +257,7 @@ impl RosterChange {
         self.value.cut == turns && reopening.log_hash == log_hash && attested
     }
 
-    /// Whether those who signed it signed what the log was at its cut.
+    /// Whether its signers signed what the log was at its cut.
     pub(crate) fn binds_log(&self) -> bool {
         self.reopening.is_some() || self.value.log_hash.is_some()
     }

@@ -169,7 +169,7 @@ impl Suspicion {
         }
     }
 
-    /// Looks at all peers. Whom the game is told of.
+    /// Looks at all peers. What the game is told.
     pub(super) fn watch(&mut self, seen: &Seen, ledger: &Ledger) -> Vec<Event> {
         let (now, voters) = (seen.now, seen.voters);
         let passed = now.saturating_sub(self.at);

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     pub suspicion: Duration,
 }
 
-/// Where a part begins, and with whom.
+/// Where a part begins, and with which peers.
 struct Beginning {
     ledger: Ledger,
     /// By place.
