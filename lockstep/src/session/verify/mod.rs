@@ -667,18 +667,18 @@ impl Verify {
         })
     }
 
-    /// What the peers say of the log after so many turns, as far as it is known.
+    /// What the peers say of the log after so many turns, as far as it is known. What a cheat says of it means nothing.
     fn sides_of_logs(&self, dispute: &Dispute, ledger: &Ledger) -> Vec<(u8, LogHash)> {
         let own = ledger.window.after(dispute.turns);
-        let sides = ledger.places.all().filter_map(|at| {
-            let told = match at {
-                _ if at == dispute.other => Some(dispute.hash),
-                _ if at == ledger.places.me() => own,
-                _ if self.reports[at].alike() >= dispute.turns => own,
-                _ => None,
-            };
-            Some((at as u8, told?))
-        });
+        let told = |at: usize| match at {
+            _ if self.convicts(at) => None,
+            _ if at == dispute.other => Some(dispute.hash),
+            _ if at == ledger.places.me() => own,
+            _ if self.reports[at].alike() >= dispute.turns => own,
+            _ => None,
+        };
+        let sides = ledger.places.all();
+        let sides = sides.filter_map(|at| Some((at as u8, told(at)?)));
         sides.collect()
     }
 }

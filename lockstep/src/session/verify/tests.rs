@@ -134,6 +134,31 @@ fn a_log_of_its_own_excludes_a_peer_once_no_proof_has_come() {
 }
 
 #[test]
+fn cheat_makes_no_minority_of_the_peer_that_it_deceived() {
+    let ledger = after(2, 4);
+    let mut verify = verify(&ledger);
+    let own = ledger.window.after(2).expect("kept");
+    for (at, hash) in [(1, own), (2, ANOTHER), (3, own)] {
+        verify.expect_hash(at, 2, hash);
+    }
+    verify.check_hashes(&ledger, &around(4, Duration::ZERO));
+    let signed = |executed| {
+        let batch = Batch {
+            executed,
+            ..batch(2)
+        };
+        held(3, batch).signed
+    };
+    verify.convict(Equivocation(signed(0), signed(1)));
+    let findings = verify.advance_dispute(&ledger, &around(4, SECOND * 30));
+    let Some(Finding::Desync(1, sides)) = findings.last() else {
+        panic!("no change was decided in time");
+    };
+    assert_eq!(sides.len(), 3);
+    assert!(odd_ones(sides, around(4, SECOND).voters).is_empty());
+}
+
+#[test]
 fn a_log_of_its_own_matters_no_more_once_its_peer_is_out() {
     let ledger = after(2, 4);
     let mut verify = verify(&ledger);
