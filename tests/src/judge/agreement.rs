@@ -200,8 +200,7 @@ impl Judge {
                     _ => self.provisional(),
                 };
                 let beyond = log.len() - log.common(canonical);
-                let must = self.must(peer, Agreement, (beyond, most));
-                must(beyond <= most, "has too many turns beyond the history");
+                self.must(peer, Agreement, (beyond, most))(beyond <= most, "leaves the history");
             }
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct Saying {
     entry: LogEntry,
     peer: usize,
     run: u32,
-    /// The turn that its session was to hand out next, and the first turn with room that must hold it.
+    /// The first turn that its session had not handed out, and the first one with room that must hold it.
     next: u32,
     due: u32,
     /// The turn of the history that holds it.
@@ -27,7 +27,10 @@ type Used = BTreeMap<(u32, usize), usize>;
 impl Judge {
     /// A player says something to its session.
     pub fn says(&mut self, peer: usize, entry: LogEntry) {
-        let (next, run) = (self.peers[peer].next, self.peers[peer].notes.run);
+        let file = &self.peers[peer];
+        // Batches of turns that are taken back stay sealed.
+        let handed = file.handed.iter().map(|(turn, _)| turn + 1);
+        let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
         let behind = if in_core { 0 } else { behind as u32 };
