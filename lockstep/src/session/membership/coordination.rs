@@ -46,24 +46,26 @@ impl Membership {
         let holdings = holdings(ledger);
         let proposed = self.epochs.paxos.proposed();
         let had_to = proposed.is_some_and(|proposed| self.votes.had_to_propose(*proposed));
-        let present = match had_to {
-            true => Peers::default(),
-            false => {
-                let heard = self.suspicion.heard_lately(voters, ledger.places.me());
-                heard.without(self.votes.tell_of_more(&holdings))
-            }
-        };
-        Observations {
+        let mut seen = Observations {
             holdings,
             complete: ledger.window.complete(),
             hashes: ledger.window.recent(RECENT),
             suspects,
             unwanted,
             excused,
-            present: present.without(suspects.or(unwanted).or(excused)),
+            present: Peers::default(),
             joiner,
             asked: self.readmission.known(),
+        };
+        if !had_to {
+            let heard = self.suspicion.heard_lately(voters, ledger.places.me());
+            let view = self.view(&seen, around);
+            let doubts = |promise: &_| self.epochs.paxos.doubts(promise, &view);
+            let doubted = self.votes.promised(doubts);
+            let present = heard.without(suspects.or(unwanted).or(excused));
+            seen.present = present.without(doubted);
         }
+        seen
     }
 
     fn view<'a>(&self, seen: &'a Observations, around: &'a Surroundings) -> View<'a> {

@@ -98,6 +98,14 @@ impl Roster {
         })
     }
 
+    /// Whether a promise tells of what this peer cannot see: batches, a peer that leaves, or a value that could not be.
+    pub fn doubts(&self, promise: &Promise, view: &View<'_>) -> bool {
+        let told = promise.accepted.map(|(_, value)| value);
+        let any = Value::of(self.voters.members(), u32::MAX);
+        let mut values = told.into_iter().chain([any]);
+        values.any(|value| self.is_unproved(promise, value, view))
+    }
+
     /// Whether a promise tells of batches that matter to a value and that this peer does not hold, or of a value that
     /// this peer could not accept.
     fn is_unproved(&self, promise: &Promise, value: Value, view: &View<'_>) -> bool {

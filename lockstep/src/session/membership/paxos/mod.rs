@@ -317,12 +317,14 @@ impl Roster {
         present.is_within(value.stay())
     }
 
-    /// Whether this peer, as a late coordinator, is the first to accept, and that alone decides nothing. A value that the
-    /// others refuse would bind this peer, and whichever peer coordinates next.
+    /// Whether this peer would be the first to accept, that alone decides nothing, and it had better not be: as a late
+    /// coordinator, or as a peer that the value removes. A value that all others refuse would bind every later ballot.
     fn is_first_to_accept(&self, (ballot, value): (Ballot, Value), view: &View<'_>) -> bool {
         let own = std::iter::once(self.me).collect();
         let is_first = self.accepts.values().all(|known| *known != (ballot, value));
-        view.is_late && ballot.peer == self.me && is_first && !decides(self.voters, value, own)
+        let is_late = view.is_late && ballot.peer == self.me;
+        let is_removed = !value.stay().contains(self.me) && !view.excused.contains(self.me);
+        (is_late || is_removed) && is_first && !decides(self.voters, value, own)
     }
 
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.

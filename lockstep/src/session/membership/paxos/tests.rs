@@ -138,6 +138,22 @@ fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
 }
 
 #[test]
+fn a_removed_voter_does_not_bind_itself_to_a_removal_that_the_others_refuse() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    (table.is_late, table.present) = (true, Peers(0b100));
+    table.dead.insert(2);
+    table.coordinate(0);
+    table.dead = Peers::default();
+    let (ballot, value_without) = *table.rosters[0].proposed().expect("it proposed");
+    table.tell(2, Input::Heard(0, Message::Prepare(ballot)));
+    table.tell(2, Input::Heard(0, Message::Propose(ballot, value_without)));
+    table.run(|_| false);
+    assert_eq!(table.values(), [None, None, None]);
+    table.coordinate(0);
+    assert_eq!(table.values(), [value(0b111, 5); 3]);
+}
+
+#[test]
 fn a_late_coordinator_accepts_what_another_voter_has() {
     let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
     table.is_late = true;
