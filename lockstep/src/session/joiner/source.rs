@@ -73,7 +73,12 @@ impl Joiner {
         if self.branches.any_told() {
             return EndReason::OnlyBranches;
         }
-        if self.sources.meets_joiner(core.now, self.match_id) {
+        if self
+            .sources
+            .joiners(core.now, self.match_id)
+            .next()
+            .is_some()
+        {
             return EndReason::NobodyPlays;
         }
         if let Some(known) = &self.known {

@@ -89,6 +89,19 @@ fn survivor_is_asked_before_it_leaves() {
     bob.until_it_shows(words::INTERRUPTED);
 }
 
+/// Both have crashed, and both press the button of their menus: the second one a while after the first.
+#[test]
+fn two_that_have_crashed_rejoin_by_a_button_each() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(host_crashed(folder.path()));
+    let mut bob = Desk::new(&folder.path().join("bob"), "Bob");
+    bob.until_it_shows(words::INTERRUPTED);
+    bob.press(words::REJOIN);
+    bob.until_it_shows(words::REJOINING);
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
+}
+
 #[test]
 fn host_enters_the_branch_of_a_survivor_by_a_button() {
     let folder = tempfile::tempdir().unwrap();
