@@ -210,7 +210,7 @@ pub struct Rejoin {
     /// The recording of an earlier run, the ticket of a peer in the match, or @FILE with that ticket.
     #[arg(value_name = "REPLAY|TICKET|@FILE")]
     pub what: String,
-    /// Address to listen on for other peers.
+    /// Address to listen on for other peers. Port 0 takes the port of the earlier run, where that is free.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
     /// Enter a branch where no match goes on and none is reopened: other players went on there without a quorum.

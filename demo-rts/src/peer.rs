@@ -570,16 +570,23 @@ impl Peer {
         if contacts.len() < 2 {
             return;
         }
-        // A peer's own address does not lead back into the match.
+        // Where it listens itself: other players seek its next run there.
+        let own = self
+            .id
+            .zip(self.again.as_ref())
+            .map(|(peer, again)| Contact {
+                peer,
+                addresses: vec![again.listen().to_string()],
+            });
         let others = contacts
             .iter()
             .filter(|contact| Some(contact.peer) != self.id);
-        let others: Vec<Contact> = others.cloned().collect();
-        let kept = WayBack::beside(path).keep(match_id, &others);
+        let all: Vec<Contact> = others.cloned().chain(own).collect();
+        let kept = WayBack::beside(path).keep(match_id, &all);
         if let Err(why) = kept {
             say(
                 LogLevel::Warn,
-                format_args!("cannot save the addresses of the other peers: {why}"),
+                format_args!("cannot save the addresses of the match's peers: {why}"),
             );
         }
     }

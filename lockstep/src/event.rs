@@ -368,9 +368,9 @@ pub enum EndReason {
         /// Their newest turn that this peer knows of.
         after: TurnNumber,
     },
-    /// A joiner found only other joiners of the match.
+    /// A joiner found only other joiners of the match, which are no quorum with it.
     #[error(
-        "no peer plays that match any more, and the others are looking for it as well: one of them has to reopen it"
+        "no peer plays that match any more, and too few players are looking for it to reopen it"
     )]
     OnlyJoiners,
     /// A joiner found only players that went on in a branch, and its player did not say to enter.

@@ -227,7 +227,9 @@ impl Live {
 
     /// Rejoins a match that an earlier run of this process played in, with the same key. `rules` tells the rules that
     /// this build plays a setup by. Where the match stands still, the joiner finds the peer that
-    /// [reopens](Self::reopen) it by itself: a lobby follows then, also behind [`Event::Started`].
+    /// [reopens](Self::reopen) it by itself: a lobby follows then, also behind [`Event::Started`]. Where no peer plays, and
+    /// joiners that have met are a quorum, the first of them hosts that lobby by itself. So others find it, it should
+    /// listen where its earlier run did.
     ///
     /// # Errors
     /// As [`host`](Self::host).

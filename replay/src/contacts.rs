@@ -25,7 +25,8 @@ impl WayBack {
         &self.path
     }
 
-    /// Stores the addresses of the match's peers in place of older ones.
+    /// Stores the addresses of the match's peers in place of older ones. With this peer's own among them, its next run can
+    /// listen there again, where the others seek it.
     ///
     /// # Errors
     /// The error of the disk.

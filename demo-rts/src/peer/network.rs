@@ -7,7 +7,8 @@ use crate::log::{LogLevel, say};
 use crate::options::{Impair, ways_in};
 use lockstep::log::Record;
 use lockstep::quic::{Identity, Impairments, QuicConfig};
-use lockstep::{Network, Rejoin};
+use lockstep::sign::Signer as _;
+use lockstep::{Network, PeerId, Rejoin};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +18,10 @@ pub(super) fn network(
     common: &Common,
     key: KeyChoice,
 ) -> Result<Network, Problem> {
+    Ok(Network::quic(config(listen, common, key)?)?)
+}
+
+fn config(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<QuicConfig, Problem> {
     let mut config = match (key, &common.identity) {
         (KeyChoice::Ephemeral, _) => QuicConfig::new(fresh_key()?),
         (KeyChoice::Kept, Some(path)) => QuicConfig::new(Identity::at(path)?),
@@ -24,18 +29,19 @@ pub(super) fn network(
     };
     config.listen = listen;
     config.impairments = common.impair.as_ref().map(impairments);
-    Ok(Network::quic(config)?)
+    Ok(config)
 }
 
-/// The network of a peer with a seat in the match.
+/// The network of a peer with a seat in the match. It listens on the port of its earlier run where that is free: the
+/// addresses that other players have kept lead there.
 pub(super) fn network_of_player(
     listen: SocketAddr,
     common: &Common,
     key: KeyChoice,
     from: &Rejoin,
 ) -> Result<Network, Problem> {
-    let network = network(listen, common, key)?;
-    let own = network.signer.id();
+    let mut config = config(listen, common, key)?;
+    let own = config.key.signer().id();
     let starts = from.log.iter().filter_map(|record| match record {
         Record::Start(start) => Some(start),
         _ => None,
@@ -46,7 +52,20 @@ pub(super) fn network_of_player(
             return Err(Problem::KeyWithoutSeat);
         }
     }
-    Ok(network)
+    let Some(port) = kept_port(from, own).filter(|_| listen.port() == 0) else {
+        return Ok(Network::quic(config)?);
+    };
+    config.listen.set_port(port);
+    Network::quic(config).or_else(|_| network(listen, common, key))
+}
+
+/// The port of the earlier run, which it has kept among the addresses of the match's peers.
+fn kept_port(from: &Rejoin, own: PeerId) -> Option<u16> {
+    let own = from.contacts.iter().find(|contact| contact.peer == own)?;
+    own.addresses.iter().find_map(|address| {
+        let address: SocketAddr = address.parse().ok()?;
+        Some(address.port())
+    })
 }
 
 fn impairments(impair: &Impair) -> Impairments {

@@ -35,6 +35,10 @@ pub(super) struct Again {
 }
 
 impl Again {
+    pub(super) fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
     /// `None` for a key that no file keeps: a new run would have another one.
     pub(super) fn new(
         common: &Common,

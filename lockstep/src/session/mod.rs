@@ -40,9 +40,9 @@ pub(crate) use wire::{Control, WireBatch};
 use self::core::{Core, Introduced};
 use self::joiner::{Joiner, Next};
 use self::links::link::Link;
-use self::lobby::{Invitation, Lobby, OwnPeer, Step};
+use self::lobby::{Gathers, Invitation, Lobby, OwnPeer, Step};
 use self::player::{Player, Settings};
-use self::rejoin::Serve;
+use self::rejoin::{RejoinContext, Serve};
 use self::timers::{Timer, Timers};
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
@@ -119,10 +119,13 @@ impl Session {
                 Phase::Rejoin(Box::new(Joiner::new(&core, from, own.addresses, rules)))
             }
             Role::Reopen { from, rules, wait } => {
-                Phase::Lobby(Box::new(Lobby::reopen(&core, own, from, rules, wait)))
+                let context = RejoinContext::of(from, own.addresses, rules);
+                let gathers = Gathers::Players(wait);
+                Phase::Lobby(Box::new(Lobby::reopen(&core, context, gathers)))
             }
             Role::Branch { from, rules } => {
-                Phase::Lobby(Box::new(Lobby::branch(&core, own, from, rules)))
+                let context = RejoinContext::of(from, own.addresses, rules);
+                Phase::Lobby(Box::new(Lobby::branch(&core, context)))
             }
             Role::PlayOn {
                 from,
@@ -571,13 +574,20 @@ impl Session {
                 self.step(next.into());
             }
             Step::Search(joiner) => self.phase = Phase::Rejoin(joiner),
+            Step::Reopen => {
+                let context = self.take_context();
+                let mut lobby = Lobby::reopen(&self.core, context, Gathers::Joiners);
+                let step = lobby.open(&mut self.core);
+                self.phase = Phase::Lobby(Box::new(lobby));
+                self.step(step);
+            }
+            Step::SearchOn(why) => {
+                let context = self.take_context();
+                let joiner = Joiner::resumed(&self.core, context, why);
+                self.phase = Phase::Rejoin(Box::new(joiner));
+            }
             Step::Gather(link) => {
-                let context = match std::mem::replace(&mut self.phase, Phase::Over) {
-                    Phase::Rejoin(joiner) => Some(joiner.into_context()),
-                    Phase::Lobby(lobby) => lobby.into_context(),
-                    Phase::Playing(_) | Phase::Over => None,
-                };
-                let context = context.expect("a log to gather with");
+                let context = self.take_context();
                 match Lobby::gather(&mut self.core, context, link) {
                     Ok(lobby) => self.phase = Phase::Lobby(Box::new(lobby)),
                     Err(reason) => self.end(reason),
@@ -590,6 +600,16 @@ impl Session {
                 self.end(reason);
             }
         }
+    }
+
+    /// What this peer goes on from in a reopening, or looks on with.
+    fn take_context(&mut self) -> RejoinContext {
+        let context = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Rejoin(joiner) => Some(joiner.into_context()),
+            Phase::Lobby(lobby) => lobby.into_context(),
+            Phase::Playing(_) | Phase::Over => None,
+        };
+        context.expect("a log to gather with")
     }
 
     /// The lobby gives way to what it has come to.
@@ -623,6 +643,7 @@ impl From<Next> for Step {
             Next::Stay => Step::Stay,
             Next::Return(returned) => Step::Return(returned),
             Next::Gather(link) => Step::Gather(link),
+            Next::Reopen => Step::Reopen,
             Next::End(reason) => Step::End(reason),
         }
     }

@@ -43,16 +43,14 @@ fn rejoin(files: &str, folder: &Path) -> Process {
 }
 
 fn rejoin_with(files: &str, folder: &Path, more: &[&str]) -> Process {
+    rejoin_to("back.replay", files, folder, more)
+}
+
+/// The same, with a name for the new recording.
+fn rejoin_to(record: &str, files: &str, folder: &Path, more: &[&str]) -> Process {
     let replay = format!("{files}.replay");
     let key = format!("{files}.key");
-    let own = [
-        "rejoin",
-        &replay,
-        "--identity",
-        &key,
-        "--record",
-        "back.replay",
-    ];
+    let own = ["rejoin", &replay, "--identity", &key, "--record", record];
     start_demo(
         &[&own[..], &["--headless", "--bot", "normal", "--json"], more].concat(),
         folder,
@@ -127,6 +125,11 @@ fn seat_0_crashes(choice: &str, comes_first: bool) {
         assert_eq!(plays_on(peer, since), "reopened");
     }
     end((survivor, &format!("{kept}-2.replay")), joiner, folder);
+    keeps_no_addresses(folder);
+}
+
+/// No file of addresses is left: the match is over for all its players.
+fn keeps_no_addresses(folder: &Path) {
     let entries = std::fs::read_dir(folder).expect("readable").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let left: Vec<String> = names.filter(|name| name.contains(".peers")).collect();
@@ -151,6 +154,37 @@ fn seat_0_comes_back_after_the_survivor_has_reopened() {
 #[test]
 fn seat_0_comes_back_before_the_survivor_reopens() {
     seat_0_crashes("reopen", true);
+}
+
+/// Both crash, and come back: this seat first, and the other one while it looks.
+fn both_crash(first: usize) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let mut peers = playing(&[], folder);
+    for (peer, _) in &mut peers {
+        peer.kill();
+    }
+    let [early, later] = [first, 1 - first].map(|seat| peers[seat].1.clone());
+    let mut early = rejoin_to("early.replay", &early, folder, &[]);
+    let found = early.wait_until(Duration::from_secs(4), |_| true);
+    assert_eq!(found, None, "nothing is there to be found");
+    let since = Instant::now();
+    let mut later = rejoin(&later, folder);
+    for peer in [&mut early, &mut later] {
+        assert_eq!(plays_on(peer, since), "reopened");
+    }
+    end((early, "early.replay"), later, folder);
+    keeps_no_addresses(folder);
+}
+
+#[test]
+fn both_crash_and_seat_0_comes_back_first() {
+    both_crash(0);
+}
+
+#[test]
+fn both_crash_and_seat_1_comes_back_first() {
+    both_crash(1);
 }
 
 #[test]

@@ -489,21 +489,25 @@ impl Game {
             }
             Over::Leave => {
                 match leave::ask(canvas, input, &mut self.memory) {
+                    Some(Answer::Stay) if self.has_ways() => {
+                        self.over = Over::Ways;
+                        self.memory.focus(0);
+                    }
                     Some(Answer::Stay) => self.over = Over::Nothing,
                     Some(Answer::Leave) => self.leave(),
                     None => {}
                 }
                 None
             }
-            Over::Ways => {
-                match ways::ask(canvas, input, &mut self.memory, &self.lost) {
-                    Some(ways::Answer::Wait) => self.over = Over::Nothing,
-                    Some(ways::Answer::GoOn(way)) => self.go_on(way),
-                    Some(ways::Answer::Leave) => self.leave(),
-                    None => {}
+            Over::Ways => match ways::ask(canvas, input, &mut self.memory, &self.lost) {
+                Some(ways::Answer::Wait) => Some(Choice::Close),
+                Some(ways::Answer::GoOn(way)) => {
+                    self.go_on(way);
+                    None
                 }
-                None
-            }
+                Some(ways::Answer::Leave) => Some(Choice::Leave),
+                None => None,
+            },
             Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
             Over::Result => match (&self.ended, self.peer.world()) {
                 (Some(ended), Some(world)) => {

@@ -26,6 +26,9 @@ impl Joiner {
         if let Some(link) = self.gather(core) {
             return Next::Gather(link);
         }
+        if self.hosts_reopening(core) {
+            return Next::Reopen;
+        }
         self.confirm(core);
         if let Some(why) = self.bar() {
             return Next::End(why);

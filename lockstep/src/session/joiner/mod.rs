@@ -6,10 +6,11 @@
 mod advance;
 mod branch;
 mod receive;
+mod reopening;
 mod source;
 
 use crate::limits::LONGEST_DELAY;
-use crate::log::{AttestedLog, End, Joins, Keyframe, Record, RosterChange, Start};
+use crate::log::{AttestedLog, End, Head, Joins, Keyframe, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
@@ -34,6 +35,8 @@ pub(crate) struct Joiner {
     /// What an earlier run of the process has logged, and how many of these records are sure to count.
     own: Vec<Record>,
     committed_records: usize,
+    /// How far the earlier run's log goes, once that was needed.
+    recorded: Option<Head>,
     keyframe: Option<Keyframe>,
     sources: Sources,
     gathering: Gathering,
@@ -86,6 +89,8 @@ pub(crate) enum Next {
     Return(Box<Returned>),
     /// The peer at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
+    /// It hosts a reopening itself.
+    Reopen,
     /// It is over for this peer.
     End(EndReason),
 }
@@ -118,6 +123,7 @@ impl Joiner {
             rules,
             own,
             committed_records: committed,
+            recorded: None,
             keyframe,
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),
@@ -140,6 +146,18 @@ impl Joiner {
         host: PeerId,
         why: EndReason,
     ) -> Self {
+        let refused = match &why {
+            EndReason::Refused(JoinRefused::GoesOn | JoinRefused::AlreadyIn) => None,
+            EndReason::Refused(why) => Some(why.clone()),
+            _ => None,
+        };
+        let mut joiner = Joiner::resumed(core, context, why);
+        joiner.sources.turned_away(core.now, host, refused);
+        joiner
+    }
+
+    /// A reopening came to nothing, and this peer goes on looking.
+    pub(crate) fn resumed(core: &Core, context: RejoinContext, why: EndReason) -> Self {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,
@@ -147,12 +165,6 @@ impl Joiner {
             keyframe: context.keyframe,
         };
         let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
-        let refused = match &why {
-            EndReason::Refused(JoinRefused::GoesOn | JoinRefused::AlreadyIn) => None,
-            EndReason::Refused(why) => Some(why.clone()),
-            _ => None,
-        };
-        joiner.sources.turned_away(core.now, host, refused);
         let before = context.otherwise.filter(|(_, by)| *by > core.now);
         joiner.gathering = Gathering::new(before.or(Some((why, core.now + GIVE_UP))));
         if let Some(held) = context.held {
@@ -367,17 +379,21 @@ impl Joiner {
     }
 
     fn gathering_facts<'a>(&self, now: Duration, links: &'a [ProvedLink]) -> GatheringFacts<'a> {
-        let stands_still = self.quorum.is_lost();
-        let may_join = match self.world.running() {
-            Some(world) => stands_still && world.handed_out == world.executed,
-            None if self.world.exists() => false,
-            None => stands_still || !self.sources.is_outlined(),
-        };
         GatheringFacts {
             now,
             links,
-            may_join,
-            stands_still,
+            may_join: self.may_gather(),
+            stands_still: self.quorum.is_lost(),
+        }
+    }
+
+    /// Whether it can begin, or go on, in a match that is reopened.
+    fn may_gather(&self) -> bool {
+        let stands_still = self.quorum.is_lost();
+        match self.world.running() {
+            Some(world) => stands_still && world.handed_out == world.executed,
+            None if self.world.exists() => false,
+            None => stands_still || !self.sources.is_outlined(),
         }
     }
 }

@@ -73,7 +73,8 @@ impl Joiner {
         if self.branches.any_told() {
             return EndReason::OnlyBranches;
         }
-        if self.sources.meets_joiner(core.now, self.match_id) {
+        let mut joiners = self.sources.joiners(core.now, self.match_id);
+        if joiners.next().is_some() {
             return EndReason::OnlyJoiners;
         }
         if let Some(known) = &self.known {

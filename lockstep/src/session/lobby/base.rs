@@ -137,6 +137,11 @@ pub(super) trait Base: Send {
         None
     }
 
+    /// Whether the host goes on as a joiner where the lobby comes to nothing.
+    fn searches_on(&self) -> bool {
+        false
+    }
+
     /// What a message is to this lobby.
     fn sort(&self, _message: &Control, _by_guest: bool) -> Sort {
         Sort::Guests

@@ -259,11 +259,11 @@ impl HostSide {
             Next::Fail => self.fail(core),
             Next::Leave(reason) => {
                 self.broadcast(core, &Control::Bye);
-                Step::End(reason)
+                self.comes_to_nothing(reason)
             }
             Next::RefuseAll(why) => {
                 self.broadcast(core, &Control::Refused(why.clone()));
-                Step::End(EndReason::Refused(why))
+                self.comes_to_nothing(EndReason::Refused(why))
             }
             Next::Yield(host) => {
                 self.broadcast(core, &Control::Bye);
@@ -274,6 +274,13 @@ impl HostSide {
 
     pub(super) fn into_context(self) -> Option<RejoinContext> {
         self.base.into_context()
+    }
+
+    fn comes_to_nothing(&self, why: EndReason) -> Step {
+        match self.base.searches_on() {
+            true => Step::SearchOn(why),
+            false => Step::End(why),
+        }
     }
 
     fn enter(&mut self, core: &mut Core, request: Request) {

@@ -34,7 +34,7 @@ use super::wire::Control;
 use super::{ConfigError, HostConfig, RulesOf};
 use crate::log::{SignatureSet, Start};
 use crate::{
-    EndReason, Ended, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin, Status,
+    EndReason, Ended, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Status,
 };
 use sim::{Checksum, Seat};
 use std::time::Duration;
@@ -80,9 +80,35 @@ pub(crate) enum Step {
     Return(Box<Returned>),
     /// The peer at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
+    /// Joiners are a quorum: this one hosts a reopening.
+    Reopen,
+    /// The reopening that a joiner hosts came to this: it looks elsewhere for the match.
+    SearchOn(EndReason),
     /// It is over for this peer.
     End(EndReason),
 }
+
+/// How the host of a reopening waits for the other players.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathers {
+    /// Its player hosts. A quorum waits so long for the others.
+    Players(Duration),
+    /// It hosts because joiners have met that are a quorum.
+    Joiners,
+}
+
+impl Gathers {
+    /// How long a quorum waits for the others.
+    fn wait(self) -> Duration {
+        match self {
+            Gathers::Players(wait) => wait,
+            Gathers::Joiners => JOINERS_WAIT,
+        }
+    }
+}
+
+/// Joiners that are a quorum wait no longer for the others, which may come back into the match.
+const JOINERS_WAIT: Duration = Duration::from_secs(5);
 
 /// A match that is ready to begin.
 pub(crate) struct Settled {
@@ -120,15 +146,9 @@ impl Lobby {
         Lobby::Guest(GuestSide::new(Box::new(base)))
     }
 
-    /// The host of a reopening. `wait`: how long a quorum waits for the others.
-    pub(crate) fn reopen(
-        core: &Core,
-        own: OwnPeer,
-        from: Rejoin,
-        rules: RulesOf,
-        wait: Duration,
-    ) -> Lobby {
-        match ReopeningHost::new(core, own, from, rules, wait) {
+    /// The host of a reopening.
+    pub(crate) fn reopen(core: &Core, context: RejoinContext, gathers: Gathers) -> Lobby {
+        match ReopeningHost::new(core, context, gathers) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }
@@ -137,8 +157,8 @@ impl Lobby {
     }
 
     /// A lobby of one, to go on alone in a branch of a match.
-    pub(crate) fn branch(core: &Core, own: OwnPeer, from: Rejoin, rules: RulesOf) -> Lobby {
-        match Branching::new(core, own, from, rules) {
+    pub(crate) fn branch(core: &Core, context: RejoinContext) -> Lobby {
+        match Branching::new(core, context) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }
@@ -362,7 +382,6 @@ impl Lobby {
         }
     }
 
-    /// A guest goes on in the match.
     /// What this peer joins another host's lobby with, where it hosts a reopening.
     pub(crate) fn into_context(self) -> Option<RejoinContext> {
         match self {
@@ -371,6 +390,7 @@ impl Lobby {
         }
     }
 
+    /// A guest goes on in the match.
     pub(crate) fn exit(self, core: &mut Core, exit: Exit) -> Step {
         match self {
             Lobby::Guest(guest) => guest.exit(core, exit),

@@ -3,7 +3,7 @@
 use super::world::DetachedWorld;
 use crate::log::{Keyframe, Record, RosterChange, VerifiedLog};
 use crate::session::RulesOf;
-use crate::{Contact, EndReason, MatchId};
+use crate::{Contact, EndReason, MatchId, Rejoin};
 use std::time::Duration;
 
 /// All that a peer knew when it came back, and found that no peer plays.
@@ -18,6 +18,22 @@ pub(crate) struct RejoinContext {
     pub otherwise: Option<(EndReason, Duration)>,
     /// The world that it has, where it has followed a match that stands still.
     pub held: Option<Box<DetachedWorld>>,
+}
+
+impl RejoinContext {
+    /// What a new run of a peer's process knows.
+    pub(crate) fn of(from: Rejoin, addresses: Vec<String>, rules: RulesOf) -> Self {
+        RejoinContext {
+            match_id: from.match_id,
+            contacts: from.contacts,
+            addresses,
+            rules,
+            own: from.log,
+            keyframe: from.keyframe,
+            otherwise: None,
+            held: None,
+        }
+    }
 }
 
 /// How its part begins in a match that was reopened.

@@ -1,7 +1,7 @@
-//! Gathering: whether a joiner waits for the other peers where one of them offers to reopen the match.
+//! Gathering: whether a joiner waits for the other peers where one of them offers to reopen the match, or hosts them itself.
 
 use super::links::ProvedLink;
-use crate::{EndReason, LinkId, PeerId};
+use crate::{EndReason, JoinRefused, LinkId, PeerId};
 use std::time::Duration;
 
 /// Other peers are asked, or dialled, for so long before one is believed that no peer plays.
@@ -12,6 +12,8 @@ pub(crate) struct Gathering {
     offer: Option<Offer>,
     /// An earlier offer came to this: how it ends where no source is found until then.
     otherwise: Option<(EndReason, Duration)>,
+    /// Since when joiners that this one leads are a quorum.
+    quorum_since: Option<Duration>,
 }
 
 #[derive(Clone, Copy)]
@@ -36,6 +38,7 @@ impl Gathering {
         Gathering {
             offer: None,
             otherwise,
+            quorum_since: None,
         }
     }
 
@@ -64,6 +67,27 @@ impl Gathering {
         (asked || facts.stands_still).then_some(link)
     }
 
+    /// Whether this joiner is to host a reopening, once no other peer may play. `leads`: the joiners here are a quorum, and
+    /// this one has the first place among them; `others_asked`: no other peer is left to ask.
+    pub(crate) fn host(
+        &mut self,
+        facts: &GatheringFacts<'_>,
+        leads: bool,
+        others_asked: bool,
+    ) -> bool {
+        // A reopening has shown that the last roster is without this peer: it can only come back into the match.
+        let is_out = matches!(
+            self.otherwise,
+            Some((EndReason::Refused(JoinRefused::NotOfRoster), _))
+        );
+        if !leads || is_out || !facts.may_join || self.is_in_reach(facts.links) {
+            self.quorum_since = None;
+            return false;
+        }
+        let since = *self.quorum_since.get_or_insert(facts.now);
+        others_asked || facts.now >= since + ASK_OTHERS
+    }
+
     /// How it ends, where no world was begun until the time for it.
     pub(crate) fn end(&mut self, now: Duration) -> Option<EndReason> {
         let (why, _) = self.otherwise.take_if(|(_, by)| *by <= now)?;
@@ -79,9 +103,11 @@ impl Gathering {
     pub(crate) fn deadline(&self, facts: &GatheringFacts<'_>, waits: bool) -> Option<Duration> {
         let offer = self.offer.filter(|_| facts.may_join);
         let join = offer.map(|offer| offer.since + ASK_OTHERS);
+        let host = self.quorum_since.map(|since| since + ASK_OTHERS);
         let otherwise = self.otherwise.as_ref().filter(|_| waits);
         let times = [
             join.filter(|at| *at > facts.now),
+            host.filter(|at| *at > facts.now),
             otherwise.map(|(_, by)| *by),
         ];
         times.into_iter().flatten().min()
@@ -91,7 +117,7 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Incarnation, JoinRefused};
+    use crate::Incarnation;
 
     const HOST: PeerId = PeerId([3; 32]);
 
@@ -142,6 +168,42 @@ mod tests {
         };
         assert_eq!(gathering.join(&facts, |_| true), None);
         assert!(!joins(&mut gathering, 9_000, true, true));
+    }
+
+    fn at(ms: u64, links: &[ProvedLink]) -> GatheringFacts<'_> {
+        GatheringFacts {
+            now: Duration::from_millis(ms),
+            links,
+            may_join: true,
+            stands_still: false,
+        }
+    }
+
+    #[test]
+    fn a_joiner_that_leads_a_quorum_hosts_once_others_were_asked() {
+        let mut gathering = Gathering::new(None);
+        assert!(gathering.host(&at(100, &[]), true, true));
+        let mut gathering = Gathering::new(None);
+        assert!(!gathering.host(&at(100, &[]), true, false));
+        let looks_again = gathering.deadline(&at(100, &[]), false);
+        assert_eq!(looks_again, Some(Duration::from_millis(3_100)));
+        assert!(!gathering.host(&at(3_099, &[]), true, false));
+        assert!(gathering.host(&at(3_100, &[]), true, false));
+        assert!(!gathering.host(&at(9_000, &[]), false, true));
+        assert!(!gathering.host(&at(9_000, &[]), true, false), "led anew");
+    }
+
+    #[test]
+    fn a_joiner_hosts_neither_beside_a_host_nor_outside_the_roster() {
+        let links = links();
+        assert!(!offered().host(&at(9_000, &links), true, true));
+        assert!(
+            offered().host(&at(9_000, &[]), true, true),
+            "without its link"
+        );
+        let why = EndReason::Refused(JoinRefused::NotOfRoster);
+        let mut gathering = Gathering::new(Some((why, Duration::from_secs(30))));
+        assert!(!gathering.host(&at(9_000, &[]), true, true));
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //!    roster's decision names it; at the cut its part begins.
 //!
 //! The source may be waiting, too, for the others to come back: then all of them reopen the match
-//! (`session::reopen`). Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
+//! (`session::lobby`). So they do where joiners are a quorum and no peer plays: the first of them hosts ([`Gathering`]).
+//! Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
 //! before it is let in, it learns the end from members that sign it ([`MatchEnd`]).
 //!
 //! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word.

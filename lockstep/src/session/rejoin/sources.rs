@@ -437,10 +437,19 @@ impl Sources {
         }
     }
 
-    /// Whether another peer looks for this match, too.
-    pub(crate) fn meets_joiner(&self, now: Duration, of: MatchId) -> bool {
-        let mut joiners = self.joiners.values();
-        joiners.any(|(other, at)| *other == of && now < *at + ANSWER)
+    /// Other peers that look for this match, too.
+    pub(crate) fn joiners(&self, now: Duration, of: MatchId) -> impl Iterator<Item = PeerId> {
+        let looking = self.joiners.iter();
+        let looking = looking.filter(move |(_, (other, at))| *other == of && now < *at + ANSWER);
+        looking.map(|(peer, _)| *peer)
+    }
+
+    /// Whether no contact is left to ask that does not look for this match itself.
+    pub(crate) fn asks_joiners_only(&self, now: Duration, of: MatchId) -> bool {
+        let mut contacts = self.contacts.iter();
+        contacts.all(|(peer, known)| {
+            known.no_help_until > now || self.joiners(now, of).any(|joiner| joiner == *peer)
+        })
     }
 
     /// Whether no peer is known to have the match: the source, if there is one, looks for it.

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod branch;
+mod joiners;
 
 use super::lost::between;
 use super::rejoin::seats_of;
@@ -93,6 +94,10 @@ impl Net {
             log: disk.log.clone(),
             keyframe: disk.keyframes.last().cloned(),
         }
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        self.run(self.now() + Duration::from_secs(seconds));
     }
 
     /// Another run of this peer's process hosts, that has found nobody.
@@ -590,52 +595,6 @@ fn a_run_that_is_left_hears_that_the_match_was_reopened() {
             assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
             assert_eq!(net.session(at).status(), Status::Running);
         }
-    }
-}
-
-#[test]
-fn who_all_look_for_a_match_that_nobody_plays_learn_it() {
-    // Whoever comes back knows of all, or each only of the next one.
-    for know_all in [true, false] {
-        let (mut net, disks) = dead(15);
-        let contacts = |at: usize| match know_all {
-            true => vec![0, 1, 2],
-            false => vec![(at + 1) % 3],
-        };
-        for (at, disk) in disks.iter().enumerate() {
-            let role = Role::Rejoin {
-                from: Net::known(disk, &contacts(at)),
-                rules: Box::new(|_| Some(RulesId([9; 16]))),
-            };
-            net.begin(at, at, 91 + at as u8, role);
-        }
-        net.run(net.now() + Duration::from_secs(29));
-        assert!(net.ends().is_empty(), "{:?}", net.ends());
-        net.run(net.now() + Duration::from_secs(15));
-        for at in 0..3 {
-            let end = net.end_of(at);
-            assert_eq!(end, Some(&EndReason::OnlyJoiners), "peer {at}, {know_all}");
-        }
-    }
-}
-
-#[test]
-fn who_look_for_a_match_for_a_while_find_who_reopens_it_then() {
-    let (mut net, disks) = dead(15);
-    for (at, disk) in disks.iter().enumerate() {
-        let role = Role::Rejoin {
-            from: Net::known(disk, &[0, 1, 2]),
-            rules: Box::new(|_| Some(RulesId([9; 16]))),
-        };
-        net.begin(at, at, 91 + at as u8, role);
-    }
-    net.run(net.now() + Duration::from_secs(25));
-    net.kill(0);
-    net.links.silent.clear();
-    net.reopens_near(0, 90, &disks[0], NEVER, &[1, 2]);
-    net.run(net.now() + Duration::from_secs(15));
-    for at in 0..3 {
-        assert!(net.reopened_at(at).is_some(), "{:?}", net.end_of(at));
     }
 }
 

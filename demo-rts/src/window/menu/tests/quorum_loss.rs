@@ -68,9 +68,38 @@ fn survivor_goes_on_alone_by_a_button() {
     bob.press(of_match::WAIT);
     // Escape leads back to the choice.
     bob.key(KeyCode::Escape);
+    bob.press(of_match::LEAVE_MATCH);
+    bob.until_it_shows(of_match::LEAVE_QUESTION);
+    // So does the answer that changes nothing.
+    bob.press(of_match::STAY);
     bob.press(of_match::GO_ON_ALONE);
     bob.until_it_shows("0:08");
     assert_eq!(bob.screens.len(), 2, "the match above the menu");
+}
+
+#[test]
+fn survivor_is_asked_before_it_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::LEAVE_MATCH);
+    bob.until_it_shows(of_match::LEAVE_QUESTION);
+    bob.assert_readable_at_every_size("the question before leaving");
+    assert!(!bob.shows(of_match::TOO_FEW), "in place of the choice");
+    bob.press(of_match::LEAVE_IT);
+    bob.until_it_shows(words::INTERRUPTED);
+}
+
+/// Both have crashed, and both press the button of their menus: the second one a while after the first.
+#[test]
+fn two_that_have_crashed_rejoin_by_a_button_each() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(host_crashed(folder.path()));
+    let mut bob = Desk::new(&folder.path().join("bob"), "Bob");
+    bob.until_it_shows(words::INTERRUPTED);
+    bob.press(words::REJOIN);
+    bob.until_it_shows(words::REJOINING);
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
 }
 
 #[test]

@@ -3,14 +3,13 @@
 
 use super::recovered_log::RecoveredLog;
 use crate::log::{Ballot, Document, Reopening, RosterChange, SignatureSet, Value};
-use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
+use crate::session::lobby::Step;
 use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Standing};
 use crate::session::lobby::room::Occupant;
-use crate::session::lobby::{OwnPeer, Step};
 use crate::session::rejoin::RejoinContext;
-use crate::{EndReason, JoinRefused, Rejoin};
+use crate::{EndReason, JoinRefused};
 use std::time::Duration;
 
 pub(in crate::session::lobby) struct Branching {
@@ -23,20 +22,8 @@ impl Branching {
     /// The base, this peer as an occupant, and how the lobby is kept.
     pub(in crate::session::lobby) fn new(
         core: &Core,
-        own: OwnPeer,
-        from: Rejoin,
-        rules: RulesOf,
+        context: RejoinContext,
     ) -> Result<(Occupant, Customs, Self), JoinRefused> {
-        let context = RejoinContext {
-            match_id: from.match_id,
-            contacts: from.contacts,
-            addresses: own.addresses,
-            rules,
-            own: from.log,
-            keyframe: from.keyframe,
-            otherwise: None,
-            held: None,
-        };
         let log = RecoveredLog::open(core.signer.as_ref(), &context)?;
         if !log.roster().contains(log.me()) {
             return Err(JoinRefused::NotOfRoster);

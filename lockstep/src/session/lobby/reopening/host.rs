@@ -6,15 +6,14 @@ use super::recovered_log::RecoveredLog;
 use super::settlement::{Facts, Settlement, Settling, Then};
 use super::{carry_out, occupant, probe_others, probe_proved};
 use crate::log::{Document, Peers, SignatureSet, encode_change};
-use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
 use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
 use crate::session::lobby::room::{Occupant, Room};
-use crate::session::lobby::{OwnPeer, Step};
+use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
-use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, Rejoin, SeatInfo};
+use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
 use std::time::Duration;
 
 /// Time between the last signature and the first turn, for the message to reach all and the worlds to be built.
@@ -36,27 +35,16 @@ pub(in crate::session::lobby) struct ReopeningHost {
     probe: ActivityProbe,
     /// The attempt fails because others are awaited.
     awaits: bool,
+    gathers: Gathers,
 }
 
 impl ReopeningHost {
-    /// The base, the host as an occupant, and how the lobby is kept. `wait`: how long a quorum waits for the others.
+    /// The base, the host as an occupant, and how the lobby is kept.
     pub(in crate::session::lobby) fn new(
         core: &Core,
-        own: OwnPeer,
-        from: Rejoin,
-        rules: RulesOf,
-        wait: Duration,
+        context: RejoinContext,
+        gathers: Gathers,
     ) -> Result<(Occupant, Customs, Self), JoinRefused> {
-        let context = RejoinContext {
-            match_id: from.match_id,
-            contacts: from.contacts,
-            addresses: own.addresses,
-            rules,
-            own: from.log,
-            keyframe: from.keyframe,
-            otherwise: None,
-            held: None,
-        };
         let log = RecoveredLog::open(core.signer.as_ref(), &context)?;
         if !log.roster().contains(log.me()) {
             return Err(JoinRefused::NotOfRoster);
@@ -80,9 +68,10 @@ impl ReopeningHost {
         let occupant = occupant(log.start(), log.me(), core.incarnation, Vec::new());
         let base = ReopeningHost {
             context,
-            settlement: Settlement::new(log, core.now + wait),
+            settlement: Settlement::new(log, core.now + gathers.wait()),
             probe: ActivityProbe::new(core.now),
             awaits: false,
+            gathers,
         };
         Ok((occupant, customs, base))
     }
@@ -183,6 +172,10 @@ impl Base for ReopeningHost {
 
     fn into_context(self: Box<Self>) -> Option<RejoinContext> {
         Some(self.context)
+    }
+
+    fn searches_on(&self) -> bool {
+        self.gathers == Gathers::Joiners
     }
 
     fn sort(&self, message: &Control, by_guest: bool) -> Sort {

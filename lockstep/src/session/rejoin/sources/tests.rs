@@ -134,8 +134,13 @@ fn two_joiners_that_ask_each_other_have_found_no_match() {
     sources.note_joiner(at(20_000), peer(1), MatchId([7; 16]));
     sources.answered(at(20_000), Answered::Nothing, None);
     assert!(sources.no_source_left(at(20_000)));
-    assert!(sources.meets_joiner(at(20_000), MatchId([7; 16])));
-    assert!(!sources.meets_joiner(at(20_000), MatchId([8; 16])));
+    let met = |ms, of| {
+        sources
+            .joiners(at(ms), MatchId([of; 16]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(met(29_999, 7), [peer(1)]);
+    assert_eq!((met(30_000, 7), met(20_000, 8)), (vec![], vec![]));
     assert!(sources.gives_up(at(30_000)));
     // A peer that does not look for the match has found it.
     choose(&mut sources, 40_000, &links, None);

@@ -45,10 +45,6 @@ impl Net {
             _ => None,
         })
     }
-
-    fn wait(&mut self, seconds: u64) {
-        self.run(self.now() + Duration::from_secs(seconds));
-    }
 }
 
 /// Of two that have died, the second goes on alone.
