@@ -110,8 +110,8 @@ pub(super) enum Next {
     Fail,
     /// The host leaves.
     Leave(EndReason),
-    /// The host refuses all guests, and ends so.
-    RefuseAll(JoinRefused),
+    /// The match goes on elsewhere: all guests are told, and this peer looks for it.
+    GoesOn,
     /// The host at the other end of this link gathers all instead.
     Yield(LinkId),
 }

@@ -261,9 +261,10 @@ impl HostSide {
                 self.broadcast(core, &Control::Bye);
                 self.comes_to_nothing(reason)
             }
-            Next::RefuseAll(why) => {
-                self.broadcast(core, &Control::Refused(why.clone()));
-                self.comes_to_nothing(EndReason::Refused(why))
+            // Its player is back in the match without another word.
+            Next::GoesOn => {
+                self.broadcast(core, &Control::Refused(JoinRefused::GoesOn));
+                Step::SearchOn(EndReason::Refused(JoinRefused::GoesOn))
             }
             Next::Yield(host) => {
                 self.broadcast(core, &Control::Bye);

@@ -554,7 +554,7 @@ fn nobody_is_blamed_for_turns_that_are_not_attested_yet_after_a_match_goes_on() 
 }
 
 #[test]
-fn a_match_that_somebody_plays_is_not_reopened() {
+fn a_match_that_goes_on_is_rejoined_and_not_reopened() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     let mut log = net.peers[2].records.clone();
@@ -564,9 +564,9 @@ fn a_match_that_somebody_plays_is_not_reopened() {
     net.kill(2);
     net.links.silent.clear();
     net.reopens_near(2, 90, &disk, NEVER, &[0, 1]);
-    net.run(net.now() + Duration::from_secs(4));
-    let goes_on = EndReason::Refused(JoinRefused::GoesOn);
-    assert_eq!(net.end_of(2), Some(&goes_on));
+    net.run(net.now() + Duration::from_secs(15));
+    assert_eq!(net.end_of(2), None);
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
 }
 
 #[test]

@@ -277,7 +277,7 @@ impl Base for ReopeningHost {
                 let context = &self.context;
                 let finding = self.probe.answered(signer, limits, context, link, answer);
                 match carry_out(core, finding) {
-                    true => Next::RefuseAll(JoinRefused::GoesOn),
+                    true => Next::GoesOn,
                     false => Next::Stay,
                 }
             }
