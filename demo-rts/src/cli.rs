@@ -213,6 +213,9 @@ pub struct Rejoin {
     /// Address to listen on for other peers.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
+    /// Enter a branch where no match goes on and none is reopened: other players went on there without a quorum.
+    #[arg(long)]
+    pub into_branch: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -324,10 +327,13 @@ pub struct Common {
     /// Vote to wait longer for a lost player, up to ten minutes.
     #[arg(long)]
     pub patient: bool,
-    /// After quorum loss: `wait` for the missing players, `reopen` the match at once, or `branch`, which goes on alone
-    /// against bots. Default: `ask`; `wait` without a screen.
+    /// After quorum loss: `wait` for the missing players, `reopen` the match at once, or `branch`, which goes on alone:
+    /// missing players may enter the branch, and its result is not agreed with the match. Default: `ask`; `wait` without a screen.
     #[arg(long, value_name = "CHOICE", value_parser = options::on_quorum_loss)]
     pub on_quorum_loss: Option<OnQuorumLoss>,
+    /// The player's word to enter a branch.
+    #[arg(skip)]
+    pub into_branch: bool,
     /// Write one JSON object per line to stdout and nothing else. Implies --headless.
     #[arg(long)]
     pub json: bool,
@@ -407,6 +413,7 @@ impl Common {
             impair: self.impair.or_else(|| outer.impair.clone()),
             patient: self.patient || outer.patient,
             on_quorum_loss: self.on_quorum_loss.or(outer.on_quorum_loss),
+            into_branch: self.into_branch || outer.into_branch,
             json: self.json || outer.json,
             log: if self.log == LogLevel::default() {
                 outer.log

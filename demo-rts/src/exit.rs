@@ -138,17 +138,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
     match reason {
         EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
         EndReason::Desync => DESYNC,
-        EndReason::StallLimit { .. }
-        | EndReason::Removed
-        | EndReason::Refused(_)
-        | EndReason::Unreachable(_)
-        | EndReason::NobodyThere
-        | EndReason::OthersWent { .. }
-        | EndReason::NobodyPlays
-        | EndReason::LobbyClosed
-        | EndReason::NoQuorum { .. }
-        | EndReason::World
-        | EndReason::Internal => NETWORK,
+        _ => NETWORK,
     }
 }
 
@@ -162,15 +152,17 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
         EndReason::StallLimit { .. } => "stall",
         EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
-        EndReason::Unreachable(_) | EndReason::NobodyThere | EndReason::OthersWent { .. } => {
+        EndReason::Unreachable(_) | EndReason::NoPeerFound | EndReason::OthersWent { .. } => {
             "unreachable"
         }
-        EndReason::NobodyPlays => "nobody-plays",
+        EndReason::OnlyJoiners => "nobody-plays",
+        EndReason::OnlyBranches => "only-branches",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::World => "world",
         EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
+        _ => "other",
     }
 }
 
@@ -221,14 +213,14 @@ mod tests {
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
-            (EndReason::NobodyThere, 4),
+            (EndReason::NoPeerFound, 4),
             (
                 EndReason::OthersWent {
                     after: TurnNumber(9),
                 },
                 4,
             ),
-            (EndReason::NobodyPlays, 4),
+            (EndReason::OnlyJoiners, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),
         ];

@@ -126,11 +126,14 @@ impl Facts {
                 let peers = peers.iter().map(|peer| (peer.peer, peer.name.clone()));
                 self.peers = peers.collect();
             }
-            Event::Stalled { turn, on, .. } => {
-                if self.stall_told != Some(turn.0) {
-                    self.stall_told = Some(turn.0);
-                    self.note(format!("turn {turn} is waiting for {}", self.all_named(on)));
-                }
+            Event::Retracted { from } => {
+                self.note(format!(
+                    "turns from {from} on are taken back, and played again"
+                ));
+            }
+            Event::Stalled { turn, on, .. } if self.stall_told != Some(turn.0) => {
+                self.stall_told = Some(turn.0);
+                self.note(format!("turn {turn} is waiting for {}", self.all_named(on)));
             }
             Event::StallEnded { turn, late } => {
                 let ms = late.as_millis();
@@ -160,9 +163,11 @@ impl Facts {
                     "this process stopped for {seconds:.1} s: checking with the other peers"
                 ));
             }
-            Event::Patience { seats, longer, .. } => {
+            Event::Extension {
+                seats, extension, ..
+            } => {
                 let names = self.all_named(seats);
-                self.note(match longer.as_secs() {
+                self.note(match extension.as_secs() {
                     0 => format!("{names} voted to wait longer: too few votes so far"),
                     seconds => format!("{names} voted: waiting {seconds} s longer"),
                 });
@@ -173,6 +178,24 @@ impl Facts {
                     self.all_named(missing),
                     remaining(self.peers_without(missing))
                 ));
+            }
+            Event::BranchFound {
+                turn,
+                seats: of,
+                may_enter,
+                ..
+            } => {
+                let how = match may_enter {
+                    true => "B enters it",
+                    false => "it lacks turns of yours and cannot be entered",
+                };
+                self.note(format!(
+                    "{} went on without a quorum, in a branch from turn {turn} on: {how}",
+                    self.all_named(of)
+                ));
+            }
+            Event::Branched { .. } => {
+                self.note("this is a branch: its result is not agreed with the match".to_owned());
             }
             Event::JoinerWaits { seats: of, .. } => {
                 self.note(format!("{} came back", self.all_named(of)));
@@ -185,6 +208,9 @@ impl Facts {
                 cause,
                 ..
             } => {
+                if *cause == RosterCause::Branched {
+                    self.note(format!("a branch begins at turn {turn}"));
+                }
                 if *cause == RosterCause::Reopened {
                     self.note(format!("the match resumes at turn {turn}"));
                 }
@@ -203,7 +229,7 @@ impl Facts {
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
             Event::Desync(desync) => {
                 let odd = desync.reports.iter();
-                let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+                let odd = odd.filter(|side| desync.minority.contains(&side.peer));
                 let odd: Vec<Seat> = odd.map(|side| side.seat).collect();
                 let names = match odd.as_slice() {
                     [] => String::new(),
@@ -223,7 +249,7 @@ impl Facts {
                 }
                 self.ended = Some(ended.clone());
             }
-            Event::Executed { .. } | Event::CommandRefused { .. } => {}
+            _ => {}
         }
     }
 
@@ -237,6 +263,7 @@ impl Facts {
             }
             RosterCause::Desynced => format!("{names} removed: world differed from the majority"),
             RosterCause::Reopened => format!("{names} did not return"),
+            RosterCause::Branched => format!("{names} may enter the branch"),
             _ => format!("{names} removed: connection lost"),
         };
         self.left.extend(seats);
@@ -310,7 +337,6 @@ impl Facts {
         match &self.status {
             None | Some(Status::Lobby) => "in the lobby".to_owned(),
             Some(Status::Loading) => "loading".to_owned(),
-            Some(Status::Running) => "running".to_owned(),
             Some(Status::Stalled { on, since }) => {
                 let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
@@ -323,6 +349,7 @@ impl Facts {
             Some(Status::Paused) => "paused".to_owned(),
             Some(Status::Desynced) => "DESYNC".to_owned(),
             Some(Status::Ended) => "over".to_owned(),
+            Some(_) => "running".to_owned(),
         }
     }
 

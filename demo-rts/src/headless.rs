@@ -108,12 +108,6 @@ fn go_on<W: Write>(mut peer: Peer, way: Way, out: &mut Out<W>) -> Result<Peer, P
         let ticket = ticket.to_string();
         out.write(&Line::Reopen { ticket })?;
     }
-    if let Some((turn, match_id)) = peer.branch() {
-        out.write(&Line::Branch {
-            turn: turn.0,
-            match_id: match_id.to_string(),
-        })?;
-    }
     Ok(peer)
 }
 

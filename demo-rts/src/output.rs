@@ -50,6 +50,8 @@ pub enum Line {
         /// Checksum of the world after the turn: 8 hex digits.
         checksum: String,
     },
+    /// Turns that were executed do not count. Other turns follow from this one on.
+    Retracted { turn: u32 },
     /// A turn is due and cannot be executed yet.
     Stall {
         turn: u32,
@@ -128,12 +130,25 @@ pub enum Line {
     },
     /// After quorum loss this peer hosts a reopening.
     Reopen { ticket: String },
-    /// After quorum loss this peer goes on alone.
-    Branch {
-        /// The first turn that it plays alone.
+    /// A joiner found players that went on without a quorum, in a branch.
+    BranchFound {
+        /// The first turn of the branch.
         turn: u32,
-        /// The match that it left for that.
+        /// The branch.
         match_id: String,
+        /// The seats whose players began it.
+        seats: Vec<u8>,
+        /// Whether it may be entered: it holds all turns that are final here.
+        may_enter: bool,
+    },
+    /// This peer plays a branch.
+    Branch {
+        /// Its first turn.
+        turn: u32,
+        /// The branch.
+        match_id: String,
+        /// The match that it has left.
+        of: String,
     },
     /// The match pauses or resumes.
     Pause {
@@ -252,6 +267,7 @@ impl Line {
                 tick: *tick,
                 checksum: checksum.to_string(),
             },
+            Event::Retracted { from } => Line::Retracted { turn: from.0 },
             Event::Stalled { turn, on, since } => Line::Stall {
                 turn: turn.0,
                 waiting_on: numbers(on),
@@ -264,21 +280,19 @@ impl Line {
                 tick_ms: plan.tick_ms,
                 slow: numbers(slow),
             },
-            // The roster change that follows tells of it.
-            Event::Left { .. } => return Vec::new(),
             Event::Suspected { seats, unheard, .. } => Line::Suspected {
                 seats: numbers(seats),
                 ms: millis(*unheard),
             },
             Event::Slept { away } => Line::Slept { ms: millis(*away) },
-            Event::Patience {
+            Event::Extension {
                 turn,
                 seats,
-                longer,
+                extension,
             } => Line::Patience {
                 turn: turn.0,
                 seats: numbers(seats),
-                longer_ms: millis(*longer),
+                longer_ms: millis(*extension),
             },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
@@ -288,6 +302,22 @@ impl Line {
             },
             Event::JoinerWaits { seats, .. } => Line::JoinerWaits {
                 seats: numbers(seats),
+            },
+            Event::BranchFound {
+                match_id,
+                turn,
+                seats,
+                may_enter,
+            } => Line::BranchFound {
+                turn: turn.0,
+                match_id: match_id.to_string(),
+                seats: numbers(seats),
+                may_enter: *may_enter,
+            },
+            Event::Branched { turn, match_id, of } => Line::Branch {
+                turn: turn.0,
+                match_id: match_id.to_string(),
+                of: of.to_string(),
             },
             Event::RosterChanged {
                 turn,
@@ -342,11 +372,8 @@ impl Line {
                 why: why.to_string(),
             },
             Event::Desync(desync) => return desync_lines(desync),
-            Event::Contacts(_)
-            | Event::Executed { .. }
-            | Event::CommandRefused { .. }
-            | Event::StallEnded { .. }
-            | Event::Ended(_) => return Vec::new(),
+            // The roster change that follows tells of a leaver.
+            _ => return Vec::new(),
         };
         vec![line]
     }
@@ -374,7 +401,7 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
         .as_ref()
         .map_or_else(String::new, |path| path.display().to_string());
     let odd = desync.reports.iter();
-    let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+    let odd = odd.filter(|side| desync.minority.contains(&side.peer));
     let odd: Vec<u8> = odd.map(|side| side.seat.0).collect();
     let others = desync.reports.iter().filter(|side| !side.own);
     others

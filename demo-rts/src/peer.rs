@@ -10,15 +10,14 @@ use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
 use crate::pacing::{BotHands, any_seed};
-use crate::plain;
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
 use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
-    Contact, EndReason, Event, JoinRefused, Match, MatchId, Moment, PeerId, Plan, Rejoin,
-    RosterCause, Seat, Ticket, TurnNumber,
+    Contact, EndReason, Event, Match, MatchId, Moment, PeerId, Plan, Rejoin, RosterCause, Seat,
+    Ticket, TurnNumber,
 };
 use network::{network, network_of_player};
 use quorum_loss::Again;
@@ -50,6 +49,8 @@ pub struct Peer {
     playing: bool,
     /// A joiner that is not yet admitted: its commands would be refused.
     rejoining: bool,
+    /// It looks for the peers of its match.
+    seeks: bool,
     /// It hosts a reopening.
     reopening: bool,
     /// Turns that an earlier run has recorded.
@@ -66,7 +67,11 @@ pub struct Peer {
     again: Option<Again>,
     /// A reopening after quorum loss, which is begun again until its player leaves.
     reopens_again: bool,
+    /// The branch that it plays, and its first turn.
     branch: Option<(TurnNumber, MatchId)>,
+    /// A branch that its player may enter.
+    found_branch: Option<MatchId>,
+    into_branch: bool,
     id: Option<PeerId>,
     /// The host's setup, once the lobby has accepted this peer.
     setup: Arc<OnceLock<Setup>>,
@@ -151,6 +156,12 @@ pub enum Part<'a> {
         wait: Duration,
         listen: SocketAddr,
     },
+    /// It goes on alone where its recording ends, in a branch that the other players may enter.
+    Branch {
+        from: &'a Rejoin,
+        replay: &'a Path,
+        listen: SocketAddr,
+    },
     /// It plays without a network.
     Alone { seats: u8 },
     /// It plays on from a moment of a recording, on all seats and without a network.
@@ -170,7 +181,7 @@ impl Part<'_> {
     fn replay(&self) -> Option<&Path> {
         match self {
             Part::Rejoin { replay, .. } => *replay,
-            Part::Reopen { replay, .. } => Some(replay),
+            Part::Reopen { replay, .. } | Part::Branch { replay, .. } => Some(replay),
             Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } | Part::PlayOn { .. } => {
                 None
             }
@@ -178,7 +189,9 @@ impl Part<'_> {
     }
 
     fn recorded(&self) -> u32 {
-        let (Part::Rejoin { from, .. } | Part::Reopen { from, .. }) = self else {
+        let (Part::Rejoin { from, .. } | Part::Reopen { from, .. } | Part::Branch { from, .. }) =
+            self
+        else {
             return 0;
         };
         let turns = from.log.iter();
@@ -221,7 +234,7 @@ impl Peer {
             ..Config::default()
         };
         if let Some(plan) = common.plan {
-            config.terms.plan = plan;
+            config.host.terms.plan = plan;
         }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
@@ -241,8 +254,8 @@ impl Peer {
                 bots,
                 listen,
             } => {
-                config.terms = Terms {
-                    plan: config.terms.plan,
+                config.host.terms = Terms {
+                    plan: config.host.terms.plan,
                     turn_limit: common.turns,
                     ..*terms
                 };
@@ -279,18 +292,26 @@ impl Peer {
                 config.network = Some(network);
                 Match::reopen((*from).clone(), *wait, config)?
             }
+            Part::Branch { from, listen, .. } => {
+                leave_after = common.turns;
+                let network = network_of_player(*listen, common, key, from)?;
+                id = Some(network.signer.id());
+                again = Again::new(common, key, *listen, &network);
+                config.network = Some(network);
+                Match::branch((*from).clone(), config)?
+            }
             Part::Alone { seats } => {
                 config.own_seats = *seats;
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
-                config.terms.turn_limit = common.turns;
+                config.host.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.terms.plan = ALONE;
+                    config.host.terms.plan = ALONE;
                 }
                 Match::play_on((*from).clone(), config)?
             }
@@ -309,7 +330,11 @@ impl Peer {
             leaving: false,
             extension_votes: common.patient.then_some(0),
             playing: false,
-            rejoining: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
+            rejoining: matches!(
+                part,
+                Part::Rejoin { .. } | Part::Reopen { .. } | Part::Branch { .. }
+            ),
+            seeks: matches!(part, Part::Rejoin { .. }),
             reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
@@ -320,6 +345,8 @@ impl Peer {
             again,
             reopens_again: false,
             branch: None,
+            found_branch: None,
+            into_branch: common.into_branch,
             id,
             setup: host_setup,
             redelivered: Vec::new(),
@@ -339,7 +366,7 @@ impl Peer {
 
     /// Whether it is looking for the peers of a match to rejoin.
     pub fn seeks_match(&self) -> bool {
-        self.rejoining && !self.reopening
+        self.rejoining && self.seeks
     }
 
     /// Steps due ticks, lets bots act, and returns new events. Never blocks.
@@ -448,6 +475,7 @@ impl Peer {
             wall: self.tally.wall(now()),
             traffic: self.game.source().traffic(),
             replay: self.replay.clone(),
+            branch: self.branch.map(|(_, match_id)| match_id),
         }
     }
 
@@ -466,6 +494,21 @@ impl Peer {
                 }
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);
+            }
+            Event::BranchFound {
+                match_id,
+                may_enter: true,
+                ..
+            } => {
+                self.found_branch = Some(*match_id);
+                if self.into_branch {
+                    self.enter_branch();
+                }
+            }
+            Event::Branched { turn, match_id, .. } => {
+                self.match_id = Some(*match_id);
+                self.branch = Some((*turn, *match_id));
+                self.found_branch = None;
             }
             Event::Contacts(contacts) => self.save_contacts(contacts),
             Event::NoQuorum { missing, .. } => self.quorum_lost = Some(missing.clone()),
@@ -518,42 +561,6 @@ impl Peer {
             }
             _ => {}
         }
-    }
-
-    /// How to get back into a match that goes on, or may go on, without this peer.
-    pub fn rejoin_hint(&self, reason: &EndReason) -> Option<String> {
-        let is_over = match reason {
-            EndReason::NobodyPlays => true,
-            // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
-            EndReason::StallLimit { .. } | EndReason::Left => {
-                self.has_lost_quorum() && self.replay.is_some()
-            }
-            EndReason::NoQuorum { .. } => self.seeks_match(),
-            _ => false,
-        };
-        let by = || plain::reopen_hint(self.newest_recording(), self.identity.as_deref());
-        if is_over {
-            return Some(by());
-        }
-        if let EndReason::NobodyThere | EndReason::OthersWent { .. } = reason {
-            return Some(format!("if no peer runs this match any more, {}", by()));
-        }
-        if *reason == EndReason::Refused(JoinRefused::Started) {
-            return Some(plain::REJOIN_HINT.to_owned());
-        }
-        let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
-        let replay = self.replay.as_ref().filter(|_| goes_on)?;
-        let contacts = WayBack::beside(replay);
-        contacts.path().exists().then(|| {
-            let replay = plain::quoted(replay);
-            match &self.identity {
-                Some(key) => {
-                    let key = plain::quoted(key);
-                    format!("rejoin with: demo-rts rejoin {replay} --identity {key}")
-                }
-                None => format!("rejoin with: demo-rts rejoin {replay}"),
-            }
-        })
     }
 
     fn save_contacts(&self, contacts: &[Contact]) {

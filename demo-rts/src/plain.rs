@@ -91,6 +91,7 @@ pub fn text(line: &Line) -> Option<String> {
                 clock(Duration::from_millis(tick.saturating_mul(50)))
             )
         }
+        Line::Retracted { turn } => format!("turns from {turn} on are taken back"),
         Line::Stall {
             turn,
             waiting_on,
@@ -180,7 +181,22 @@ pub fn text(line: &Line) -> Option<String> {
         }
         Line::Reopen { .. } => "reopening the match: waiting for the missing players".to_owned(),
         Line::Branch { turn, .. } => {
-            format!("going on alone from turn {turn}: the result counts only for this player")
+            format!("playing a branch from turn {turn} on: its result is not agreed with the match")
+        }
+        Line::BranchFound {
+            turn,
+            seats: of,
+            may_enter,
+            ..
+        } => {
+            let how = match may_enter {
+                true => "rejoin with --into-branch to enter it",
+                false => "it lacks turns that this player has played, and cannot be entered",
+            };
+            format!(
+                "{} went on without a quorum, in a branch from turn {turn} on: {how}",
+                seats(of)
+            )
         }
         Line::Pause { paused: true, .. } => "paused".to_owned(),
         Line::Pause { paused: false, .. } => "the match resumes".to_owned(),

@@ -291,6 +291,7 @@ impl Table {
         match key.code {
             KeyCode::Char('q') if running && !self.closing => self.asking = true,
             KeyCode::Char('q') => self.leave(peer),
+            KeyCode::Char('B') if peer.found_branch().is_some() => peer.enter_branch(),
             KeyCode::Char('z') => self.close = !self.close,
             KeyCode::Char('c') => self.chat = Some(String::new()),
             KeyCode::Char('p') => match peer.game().status() {
@@ -397,7 +398,7 @@ fn going_on(way: Way) -> &'static str {
     match way {
         Way::Reopen => "the match is being reopened: missing players come back by rejoining",
         Way::Rejoin => "looking for the player that reopens the match",
-        Way::Alone => "you play on alone, against bots: the result counts only for you",
+        Way::Alone => "you play on alone, in a branch: its result is not agreed with the match",
     }
 }
 

@@ -11,13 +11,13 @@ use crate::world::World;
 use lockstep::log::{LogStore, Start};
 use lockstep::quic::Identity;
 use lockstep::{PeerId, Seat, TurnNumber};
-use replay::{Moment, Reader, Recorder};
+use replay::{Reader, Recorder, WorldAt};
 use std::path::{Path, PathBuf};
 
 /// A moment of a recording, and what the player should know about it.
 pub struct Found {
     path: PathBuf,
-    moment: Moment<World>,
+    moment: WorldAt<World>,
     /// Where the file breaks off.
     pub damage: Option<String>,
 }
@@ -27,7 +27,7 @@ pub struct Found {
 /// # Errors
 /// [`Problem::PlayOn`].
 pub fn find(path: &Path, turn: Option<u32>) -> Result<Found, Problem> {
-    let moment = Moment::<World>::open(path, turn);
+    let moment = WorldAt::<World>::open(path, turn);
     let moment = moment.map_err(|source| Problem::PlayOn {
         path: path.to_owned(),
         damage: match source {

@@ -178,6 +178,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
         Command::Rejoin(back) => {
             let mut common = begin(back.common, outer);
+            common.into_branch = back.into_branch;
             let notes = warn_unused(&common, &HOST_DECIDES, "the match keeps its own");
             let from = rejoin_source(&back.what, &mut common)?;
             let bots = common.bot.map_or(Bots::None, Bots::All);
@@ -368,7 +369,11 @@ fn rejoin_source(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
 
 /// Reads the recording of a match to reopen. The new one stands beside it, unless `--record` names another place.
 fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<Rejoin, Problem> {
-    let from = replay::reopen(path, host).map_err(|source| Problem::Rejoin {
+    let read = match host {
+        Some(ticket) => replay::rejoin_by(path, ticket),
+        None => replay::reopen(path),
+    };
+    let from = read.map_err(|source| Problem::Rejoin {
         path: path.to_owned(),
         source,
     })?;

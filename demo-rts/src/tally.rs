@@ -2,7 +2,7 @@
 
 use crate::output::{LatencyLine, StepLine};
 use hdrhistogram::Histogram;
-use lockstep::{Event, Traffic};
+use lockstep::{Event, MatchId, Traffic};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ pub struct Tally {
 /// Totals of a match.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
+    /// The branch that was played: its result is not agreed with the match it left.
+    pub branch: Option<MatchId>,
     pub counts: lockstep::Counts,
     /// From issue to execution.
     pub latency: LatencyLine,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::default();
-    config.terms.seats = 2;
+    config.host.terms.seats = 2;
     let mut game = match std::env::args().nth(1) {
         None => Match::<World>::host(Setup { width: 24 }, config)?,
         Some(ticket) => Match::join(&ticket.parse()?, config)?,

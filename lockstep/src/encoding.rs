@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes that are not what they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
+#[non_exhaustive]
 pub struct DecodeError {
     /// What was wrong.
     pub what: &'static str,

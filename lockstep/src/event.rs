@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Something the game may want to show. Ignoring any of them changes nothing.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// The lobby changed.
     Lobby {
@@ -33,8 +34,7 @@ pub enum Event {
     /// address changes or the match is reopened. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
-    /// The world executed a turn. Turns that were taken back come again as they are now. All turns may come again at a
-    /// joiner that had followed a match beyond the turn at which it was reopened.
+    /// The world executed a turn. A turn comes again only behind [`Retracted`](Self::Retracted).
     Turn {
         /// The turn.
         turn: TurnNumber,
@@ -44,6 +44,12 @@ pub enum Event {
         checksum: Checksum,
         /// Time spent in stepping it.
         step: Duration,
+    },
+    /// Turns that the world had executed do not count: a peer signed two histories, or the match was reopened at an
+    /// earlier turn. The world is back before them, and other turns of these numbers follow.
+    Retracted {
+        /// The first of them.
+        from: TurnNumber,
     },
     /// A command of this peer was executed.
     Executed {
@@ -136,13 +142,13 @@ pub enum Event {
         unheard: Duration,
     },
     /// Players vote for an extension of the suspicion time: [`Live::wait_longer`](crate::Live::wait_longer).
-    Patience {
+    Extension {
         /// The turn that waits.
         turn: TurnNumber,
         /// The seats of the peers that vote for it.
         seats: Vec<Seat>,
         /// What the extension adds to the suspicion time in this stall; zero until a quorum has voted for it.
-        longer: Duration,
+        extension: Duration,
     },
     /// Quorum loss: too few peers are left to decide a roster change, so the match waits. Leaving ends it.
     ///
@@ -165,6 +171,28 @@ pub enum Event {
         peer: PeerId,
         /// Its seats.
         seats: Vec<Seat>,
+    },
+    /// A joiner has found players of its match that went on without a quorum, in a branch. Peers that could carry on or
+    /// reopen the match were asked before. Told once per branch. The joiner enters only where its player says so:
+    /// [`Live::enter_branch`](crate::Live::enter_branch).
+    BranchFound {
+        /// The branch.
+        match_id: MatchId,
+        /// Its first turn.
+        turn: TurnNumber,
+        /// The seats whose players began it.
+        seats: Vec<Seat>,
+        /// Whether the branch may hold all turns that are final at this peer. Otherwise it cannot be entered.
+        may_enter: bool,
+    },
+    /// This peer's part begins in a branch: a match of its own, whose result counts as unagreed with the match it left.
+    Branched {
+        /// Its first turn.
+        turn: TurnNumber,
+        /// The branch.
+        match_id: MatchId,
+        /// The match that it has left.
+        of: MatchId,
     },
     /// A roster change is in force: the next epoch begins.
     RosterChanged {
@@ -247,7 +275,7 @@ pub struct Desync {
     pub reports: Vec<DesyncSide>,
     /// The minority: peers that reported something else than more than half of the roster. Empty where no majority is
     /// known.
-    pub odd: Vec<PeerId>,
+    pub minority: Vec<PeerId>,
     /// Whether the match goes on without the minority, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
     pub goes_on: bool,
     /// The folder of this peer's desync report, once written.
@@ -302,6 +330,7 @@ impl Ended {
 
 /// Why a match ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndReason {
     /// The world said it is over.
     #[error("the game is decided")]
@@ -332,7 +361,7 @@ pub enum EndReason {
     Unreachable(LinkError),
     /// A joiner found no peer of the match at the addresses that it knows.
     #[error("no peer of that match answers at any known address")]
-    NobodyThere,
+    NoPeerFound,
     /// All other peers went while this one was rejoining. How the match ended, if it did, is not known.
     #[error("the other players left after turn {after}, before this one was admitted")]
     OthersWent {
@@ -343,7 +372,10 @@ pub enum EndReason {
     #[error(
         "no peer plays that match any more, and the others are looking for it as well: one of them has to reopen it"
     )]
-    NobodyPlays,
+    OnlyJoiners,
+    /// A joiner found only players that went on in a branch, and its player did not say to enter.
+    #[error("the other players went on in a branch of that match, and this one did not enter it")]
+    OnlyBranches,
     /// The lobby closed, or its host was lost, before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,
@@ -370,6 +402,7 @@ pub enum EndReason {
 
 /// Why a lobby turned a peer away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub enum JoinRefused {
     /// Other protocol version.
     #[error(
@@ -451,6 +484,7 @@ pub enum JoinRefused {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize,
 )]
+#[non_exhaustive]
 pub enum Fault {
     /// Bytes that are no message.
     #[error("sent bytes that are no message")]
@@ -483,6 +517,7 @@ pub enum Fault {
 
 /// Why a command is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// No match is running here: it is in the lobby or builds its world, is a replay, or is over.
     #[error("no match is running")]
@@ -511,6 +546,7 @@ pub enum Refused {
 
 /// Where a match stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// Waiting for peers.
     Lobby,

@@ -40,10 +40,13 @@ pub struct Match<
     given: BTreeMap<Seat, u32>,
     /// Those of turns before this one are among them.
     given_before: u32,
+    /// Turns before this one were told of.
+    told: u32,
 }
 
 /// What became of the commands of this peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Calls of [`Match::issue`], refused ones included.
     pub issued: u64,
@@ -106,6 +109,18 @@ impl<S: Simulation> Match<S> {
         Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
     }
 
+    /// Goes on alone where the recording of an earlier run ends, without a quorum, with the same key and in the same
+    /// seats. The other players may enter this branch by their own word: they come by [`rejoin`](Self::rejoin) and
+    /// [`Live::enter_branch`].
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn branch(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
+        Ok(Self::over(Live::branch(from, Box::new(rules), config)?).with_budget(budget))
+    }
+
     /// Reopens a match that lost all its processes, or its quorum, from the recording of an earlier run. The other
     /// players come by [`rejoin`](Self::rejoin) with their own recordings, through this peer's
     /// [`ticket`](Live::ticket). A quorum waits for the missing players for as long as `wait`.
@@ -138,8 +153,9 @@ impl<S: Simulation> Match<S> {
         )
     }
 
-    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats: the
-    /// first of them is the one that the moment names. The turn limit of `config.terms` counts turns from there on.
+    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats:
+    /// the first of them is the one that the moment names. The turn limit of `config.host.terms` counts turns from
+    /// there on.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).
@@ -178,6 +194,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             counts: Counts::default(),
             given: BTreeMap::new(),
             given_before: 0,
+            told: 0,
         }
     }
 
@@ -315,15 +332,19 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
 
     fn begin(&mut self, work: Work, now: Duration) {
         let answer = match work {
-            Work::New { start } => self.build(&start),
+            Work::New { start, retracted } => {
+                self.retract(retracted, 0);
+                self.build(&start)
+            }
             Work::Load {
                 ticks,
                 snapshot,
                 turns,
+                retracted,
             } => match S::load(&snapshot) {
                 Ok(world) => {
                     self.ticks = ticks;
-                    self.expect_again(turns);
+                    self.retract(retracted, turns);
                     self.ready(world)
                 }
                 Err(_) => Answer::Failed,
@@ -357,7 +378,6 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         match from_bytes::<S::Setup>(&start.setup) {
             Some(setup) if S::rules(&setup) == start.rules => {
                 self.ticks = 0;
-                self.expect_again(0);
                 let world = S::new(&sim::Start {
                     setup,
                     seed: start.seed,
@@ -385,7 +405,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             }
         }
         self.given_before = self.given_before.max(bundle.turn.0.saturating_add(1));
-        let (entries, resigned) = world_entries(bundle);
+        let (entries, mut resigned) = world_entries(bundle);
+        resigned.retain(|_| bundle.turn.0 >= self.told);
         self.events
             .extend(resigned.into_iter().map(|seat| Event::SeatResigned {
                 seat,
@@ -394,8 +415,11 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         entries
     }
 
-    /// Turns from `turns` on are executed again.
-    fn expect_again(&mut self, turns: u32) {
+    /// The world begins anew after so many turns. Those that are not retracted were told of.
+    fn retract(&mut self, retracted: Option<TurnNumber>, turns: u32) {
+        self.told = retracted.map_or(turns, |from| from.0);
+        let told = retracted.map(|from| Event::Retracted { from });
+        self.events.extend(told);
         let from = self.executed.partition_point(|(turn, _)| turn.0 < turns);
         let again = self.executed.split_off(from).into_iter().map(|(_, id)| id);
         let later = std::mem::take(&mut self.again);
@@ -475,12 +499,15 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         let world = self.expect_world();
         let checksum = world.checksum();
         let outcome: Option<Outcome> = world.outcome();
-        self.events.push(Event::Turn {
-            turn: turn.bundle.turn,
-            tick: self.ticks,
-            checksum,
-            step: turn.step,
-        });
+        if turn.bundle.turn.0 >= self.told {
+            self.told = turn.bundle.turn.0 + 1;
+            self.events.push(Event::Turn {
+                turn: turn.bundle.turn,
+                tick: self.ticks,
+                checksum,
+                step: turn.step,
+            });
+        }
         self.answer(Answer::Executed {
             checksum,
             outcome,

@@ -22,7 +22,7 @@
 //!     fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>> {
 //!         let world = &mut self.0[peer];
 //!         match output {
-//!             Output::New(_) => Some(Input::Loaded { checksum: Checksum(0) }),
+//!             Output::New { .. } => Some(Input::Loaded { checksum: Checksum(0) }),
 //!             Output::Execute(turn) => {
 //!                 for entry in &turn.entries {
 //!                     let is_command = matches!(entry.what, What::Command(_));

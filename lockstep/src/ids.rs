@@ -1,6 +1,7 @@
 //! The numbers and names that everything else speaks in.
 
 use crate::encoding::{DecodeError, Reader, put_varint};
+use crate::limits::LONGEST_DELAY;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -57,7 +58,7 @@ impl Plan {
     pub fn is_valid(&self, networked: bool) -> bool {
         let least = if networked { 2 } else { 1 };
         matches!(self.ticks, 1 | 2 | 4 | 8)
-            && (least..=8).contains(&self.delay_turns)
+            && (least..=LONGEST_DELAY as u8).contains(&self.delay_turns)
             && (1..=1_000).contains(&self.tick_ms)
     }
 

@@ -61,7 +61,7 @@
 //! # fn key_pressed() -> bool { true }
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let mut config = Config::default();
-//!     config.terms.seats = 2;
+//!     config.host.terms.seats = 2;
 //!     let mut game = match std::env::args().nth(1) {
 //!         None => Match::<World>::host((), config)?,
 //!         Some(ticket) => Match::join(&ticket.parse()?, config)?,
@@ -136,11 +136,13 @@ pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;
 #[cfg(feature = "live")]
-pub use live::{Config, Live, Network};
+pub use live::{Config, Hosting, Live, Network};
 pub use log::{Gone, RosterCause, SeatInfo};
 pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use text::is_shown;
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Bytes of the largest signed batch that the protocol carries.
 pub(crate) const MAX_BATCH: usize = 700;
+/// The longest command delay of a plan, in turns. No more turns are provisional.
+pub(crate) const LONGEST_DELAY: u32 = 8;
 /// Bytes of the largest command in it.
 pub(crate) const MAX_COMMAND: usize = MAX_BATCH - 200;
 /// Bytes of the longest chat text in it.

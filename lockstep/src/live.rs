@@ -25,14 +25,14 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How a live match is set up.
+/// How a live match is set up: what each peer decides for itself, and in [`host`](Self::host) the host's part.
 pub struct Config {
     /// What this peer calls itself; at most 32 bytes are kept.
     pub name: String,
     /// Seats that this peer takes. Default 1.
     pub own_seats: u8,
-    /// Host: what holds for all peers, such as seats, plan and turn limit.
-    pub terms: Terms,
+    /// What only the host of a match decides. A peer that joins one leaves it as it is.
+    pub host: Hosting,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -43,8 +43,6 @@ pub struct Config {
     pub network: Option<Network>,
     /// Fixes this peer's share of the match seed.
     pub seed: Option<u64>,
-    /// Host: how long the ticket invites. Default one day.
-    pub invite_for: Duration,
     /// How long one `poll` may step. Default 8 ms.
     pub budget: Duration,
     /// A turn waited for longer than this ends the match for this peer. Default 60 s; `None` waits for ever.
@@ -63,18 +61,35 @@ impl Default for Config {
         Config {
             name: "player".to_owned(),
             own_seats: 1,
-            terms: Terms::default(),
+            host: Hosting::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
             network: None,
             seed: None,
-            invite_for: Duration::from_secs(24 * 3_600),
             budget: Duration::from_millis(8),
             stall_limit: Some(Duration::from_secs(60)),
             suspicion: Duration::from_secs(3),
             reports: PathBuf::from("."),
             build: concat!("lockstep ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// What the host of a match decides for all its peers. The game's own setup comes beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hosting {
+    /// The options of the match, such as seats, plan and turn limit.
+    pub terms: Terms,
+    /// How long the ticket invites. Default one day.
+    pub invite_for: Duration,
+}
+
+impl Default for Hosting {
+    fn default() -> Self {
+        Hosting {
+            terms: Terms::default(),
+            invite_for: Duration::from_secs(24 * 3_600),
         }
     }
 }
@@ -105,6 +120,7 @@ impl Network {
 
 /// Why a live match could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A setting out of range.
     #[error(transparent)]
@@ -180,15 +196,15 @@ impl Live {
             secret,
             host: network.signer.id(),
             addresses: network.transport.addresses().into_iter().take(8).collect(),
-            expires_unix_s: unix_time().saturating_add(config.invite_for).as_secs(),
+            expires_unix_s: unix_time().saturating_add(config.host.invite_for).as_secs(),
         };
         let host = HostConfig {
             match_id,
             secret,
-            expires: Some(config.invite_for),
+            expires: Some(config.host.invite_for),
             setup,
             rules,
-            terms: config.terms,
+            terms: config.host.terms,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -239,7 +255,7 @@ impl Live {
             secret: [0; 16],
             host: network.signer.id(),
             addresses: network.transport.addresses().into_iter().take(8).collect(),
-            expires_unix_s: unix_time().saturating_add(config.invite_for).as_secs(),
+            expires_unix_s: unix_time().saturating_add(config.host.invite_for).as_secs(),
         };
         Live::open(
             Role::Reopen { from, rules, wait },
@@ -247,6 +263,17 @@ impl Live {
             network,
             config,
         )
+    }
+
+    /// Goes on alone where an earlier run's log ends, without a quorum: in a branch, a match with an id of its own that
+    /// decides nothing in the match it leaves. Seats of missing players are empty, as the terms say. Another player
+    /// enters by [`rejoin`](Self::rejoin) and [`enter_branch`](Self::enter_branch), at this peer's address.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn branch(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        Live::open(Role::Branch { from, rules }, None, network, config)
     }
 
     /// Plays alone, in all of `config.own_seats`, at a delay of one turn.
@@ -265,17 +292,17 @@ impl Live {
                 seats: config.own_seats,
                 plan: Plan {
                     delay_turns: 1,
-                    ..config.terms.plan
+                    ..config.host.terms.plan
                 },
-                ..config.terms
+                ..config.host.terms
             },
         };
         Live::open(Role::Host(host), None, network, config)
     }
 
     /// Goes on alone from a moment of a recorded match, in all its seats, with the rules that it was played by.
-    /// Of `config.terms`, the plan is that of the turns behind it, and the turn limit counts those. `config.log`, where
-    /// there is one, holds the log up to the moment already.
+    /// Of `config.host.terms`, the plan is that of the turns behind it, and the turn limit counts those. `config.log`,
+    /// where there is one, holds the log up to the moment already.
     ///
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`].
@@ -288,8 +315,8 @@ impl Live {
         }
         let role = Role::PlayOn {
             from,
-            plan: config.terms.plan,
-            turn_limit: config.terms.turn_limit,
+            plan: config.host.terms.plan,
+            turn_limit: config.host.terms.turn_limit,
         };
         Live::open(role, None, alone()?, config)
     }
@@ -321,9 +348,15 @@ impl Live {
 
     /// Votes to extend the wait for the peers that turns wait for. Once a quorum of the roster has voted, no peer is
     /// suspected in this stall for another 30 s; each further vote adds as much, up to ten minutes. Without effect while
-    /// no turn waits. [`Event::Patience`] tells of votes.
+    /// no turn waits. [`Event::Extension`] tells of votes.
     pub fn wait_longer(&mut self) {
         self.tell(ToNetwork::WaitLonger);
+    }
+
+    /// Enters a branch, by the word of a joiner's player: one that [`Event::BranchFound`] has told of. A match that a
+    /// quorum carries on, and a reopening, still come first.
+    pub fn enter_branch(&mut self, branch: MatchId) {
+        self.tell(ToNetwork::EnterBranch(branch));
     }
 
     /// Leaves the match. [`Event::Ended`] follows within five seconds and the command delay; until then keep polling.
@@ -399,7 +432,7 @@ impl Live {
             decided: false,
             next_turn: TurnNumber(0),
             counted: TurnNumber(0),
-            plan: config.terms.plan,
+            plan: config.host.terms.plan,
         })
     }
 

@@ -25,6 +25,7 @@ mod reopening;
 mod roster_change;
 mod start;
 mod store;
+mod tail;
 mod terms;
 mod turn_fold;
 mod value;
@@ -34,28 +35,53 @@ pub use crate::encoding::DecodeError;
 pub(crate) use archive::Archive;
 pub(crate) use attested_log::AttestedLog;
 pub(crate) use batch::seats_with_commands;
-pub use batch::{Batch, Equivocation, NO_SLACK, SignedBatch};
-pub use bundle::{Bundle, LogEntry, MAX_LOAD, What};
+pub use batch::{Batch, Equivocation, SignedBatch};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use batch::NO_SLACK;
+pub use bundle::{Bundle, LogEntry, What};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use bundle::MAX_LOAD;
 pub(crate) use chain::Chain;
 pub use codec::Codec;
-pub use continuation::{Continuation, continued_hash};
+pub use continuation::Continuation;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use continuation::continued_hash;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use document::{Document, Kind, Rule, SignatureSet, Signed};
 pub(crate) use encoded_log::Cursor;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use hash::{roster_hash, turn_hash};
 pub(crate) use head::{DoesNotFollow, Head};
 pub use keyframe::{Keyframe, SnapshotHash};
 pub use memory::Memory;
 pub(crate) use metering::STALL_BUDGET;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use metering::{Metered, Metering};
-pub use peers::{Peers, Voters};
+pub use peers::Peers;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use peers::Voters;
 pub use record::{End, Record};
 pub use reopening::{NewRun, Reopening};
 pub use roster_change::{Accept, Gone, RosterCause, RosterChange};
 pub(crate) use roster_change::{Vote, decode_change, encode_change};
-pub use start::{AgreedStart, RosterPeer, SeatInfo, Start, start_hash};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use start::{AgreedStart, start_hash};
+pub use start::{RosterPeer, SeatInfo, Start};
 pub use store::{LogStore, StoreError};
+pub use tail::{Tail, TailChange};
 pub use terms::{Absent, OnDesync, OnSlow, PauseBudget, Terms};
 pub(crate) use turn_fold::{Formed, TurnFold};
-pub use value::{Ballot, Joins, Value, decides};
+pub use value::{Ballot, Joins, Value};
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
+pub use value::decides;
 pub(crate) use value::{EXCLUSIONS, bars};
 pub(crate) use verified_log::VerifiedLog;

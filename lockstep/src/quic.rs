@@ -73,6 +73,7 @@ impl QuicConfig {
 }
 
 /// A key, and whatever must be kept for as long as it is used.
+#[non_exhaustive]
 pub enum Key {
     /// An Ed25519 secret.
     Secret([u8; 32]),
@@ -116,6 +117,7 @@ impl From<Identity> for Key {
 
 /// Why there is no transport.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The socket could not be had.
     #[error(

@@ -1,4 +1,4 @@
-//! Signatures: what proves who sealed a batch.
+//! Signatures: what proves which peer sealed a batch.
 
 use crate::PeerId;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
@@ -53,7 +53,7 @@ impl Signer for Ed25519 {
 }
 
 /// A keyed hash (BLAKE3) that stands in for signatures where every peer is simulated in one process.
-/// Whoever knows a peer's id can sign for it: never for a network.
+/// A peer's id is all that it takes to sign for it: never for a network.
 pub struct KeyedHash(PeerId);
 
 impl KeyedHash {

@@ -21,7 +21,7 @@
 //! ) -> Result<(), WrongAnswer> {
 //!     while let Some(work) = feed.next(begun.elapsed()) {
 //!         let answer = match work {
-//!             Work::New { start } => match postcard::from_bytes(&start.setup) {
+//!             Work::New { start, .. } => match postcard::from_bytes(&start.setup) {
 //!                 Ok(setup) => {
 //!                     let start = sim::Start { setup, seed: start.seed, seats: start.seats() };
 //!                     Answer::Ready { checksum: world.insert(World::new(&start)).checksum() }
@@ -70,13 +70,15 @@ use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One piece of work for the world. Mandatory, in order, one at a time.
+/// One piece of work for the world. Mandatory, in order, one at a time. Exhaustive: a game has to do every kind of it.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Build the world of this start, in the place of another one where there is one. Answer [`Answer::Ready`].
     New {
         /// Setup, seed and seats.
         start: Arc<Start>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Replace the world by a snapshot. Answer [`Answer::Ready`].
     Load {
@@ -86,6 +88,8 @@ pub enum Work {
         ticks: u64,
         /// What [`sim::State::save`] wrote.
         snapshot: Arc<[u8]>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Apply the bundle's entries before the first tick, step its ticks. Answer [`Answer::Executed`].
     Execute(Bundle),
@@ -96,7 +100,7 @@ pub enum Work {
     },
 }
 
-/// What became of a piece of work.
+/// What became of a piece of work. Exhaustive: a source has to take every answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// The world is built or loaded.
@@ -121,6 +125,7 @@ pub enum Answer {
 
 /// Why an answer was not taken. Nothing has come of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WrongAnswer {
     /// No piece of work waits for an answer.
     #[error("no piece of work waits for an answer")]

@@ -40,6 +40,7 @@ pub struct Ticket {
 
 /// A text that is no ticket of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TicketError {
     /// There is no text.
     #[error("the ticket is empty: paste the word that the host gave you, it begins with ls1-")]

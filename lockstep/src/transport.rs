@@ -5,7 +5,7 @@ use crate::{LinkId, PeerId};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The three kinds of traffic of a link.
+/// The three kinds of traffic of a link. Exhaustive: a transport has to carry each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// Turns. Datagrams of at most [`MAX_DATAGRAM`] bytes: may be lost, doubled or reordered, and a
@@ -47,7 +47,7 @@ pub trait Transport: Send {
     fn traffic(&self) -> Traffic;
 }
 
-/// What happened to a link.
+/// What happened to a link. Exhaustive: a program that drives a session itself has to pass every event on.
 #[derive(Debug)]
 pub enum LinkEvent {
     /// A link is up: dialled by us, or accepted.
@@ -97,6 +97,7 @@ pub struct Blocked;
 
 /// Why a link ended or never came up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LinkError {
     /// The text is no address.
     #[error("not an address this transport can dial")]

@@ -85,27 +85,39 @@ pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     load(&mut reader, contacts)
 }
 
-/// Reads a replay for reopening its match, as the host or by the host's ticket. Needs no addresses.
+/// Reads a replay for rejoining its match by a peer's ticket. Needs no addresses beside it.
 ///
 /// # Errors
 /// [`Error`]: no replay, another match than the ticket's, a match that has ended, or one too long to load.
-pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
+pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
-    if host.is_some_and(|ticket| ticket.match_id != reader.start().match_id) {
+    if ticket.match_id != reader.match_id() {
         return Err(Error::OtherMatch);
     }
-    if reader.end().is_some() {
-        return Err(Error::Over);
-    }
-    let contacts = match host {
-        Some(ticket) => Rejoin::from(ticket).contacts,
-        None => contacts(replay, &reader)?,
-    };
+    refuse_ended(&reader)?;
+    load(&mut reader, Rejoin::from(ticket).contacts)
+}
+
+/// Reads a replay for reopening its match as the host. Needs no addresses beside it.
+///
+/// # Errors
+/// [`Error`]: no replay, a match that has ended, or one too long to load.
+pub fn reopen(replay: &Path) -> Result<Rejoin, Error> {
+    let mut reader = Reader::open(replay)?;
+    refuse_ended(&reader)?;
+    let contacts = contacts(replay, &reader)?;
     load(&mut reader, contacts)
 }
 
+fn refuse_ended(reader: &Reader) -> Result<(), Error> {
+    match reader.end() {
+        Some(_) => Err(Error::Over),
+        None => Ok(()),
+    }
+}
+
 fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
-    match WayBack::beside(replay).read(reader.start().match_id) {
+    match WayBack::beside(replay).read(reader.match_id()) {
         Ok(contacts) => Ok(contacts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
@@ -117,7 +129,7 @@ fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
 }
 
 fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
-    let match_id = reader.start().match_id;
+    let match_id = reader.match_id();
     // An idle turn is one byte in the file, and many in memory.
     if reader.turns() > most {
         return Err(Error::TooLong {

@@ -1,13 +1,14 @@
 //! Where a file breaks off, and how much of it is valid.
 
 use crate::words::{clock, count, thousands};
-use crate::{Reader, Tail};
+use crate::{FileEnd, Reader};
 use lockstep::TurnNumber;
 use std::fmt;
 use std::time::Duration;
 
 /// Where and how a file breaks off, and how much of it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// Offset of the first invalid byte.
     pub at: u64,
@@ -23,10 +24,10 @@ pub struct Damage {
 
 impl Damage {
     pub(crate) fn of(reader: &Reader) -> Option<Damage> {
-        let (at, cut) = match reader.tail() {
-            Tail::Complete | Tail::Open => return None,
-            Tail::Cut { at, .. } => (at, true),
-            Tail::Damaged { at } => (at, false),
+        let (at, cut) = match reader.file_end() {
+            FileEnd::Complete | FileEnd::Open => return None,
+            FileEnd::Cut { at, .. } => (at, true),
+            FileEnd::Damaged { at } => (at, false),
         };
         let turns = reader.turns();
         Some(Damage {

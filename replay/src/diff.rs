@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Diff {
     /// Turns of each replay.
     pub turns: (u32, u32),
@@ -25,6 +26,7 @@ pub struct Diff {
 
 /// The first difference of two replays.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Difference {
     /// They record two matches.
     OtherMatch,
@@ -45,6 +47,13 @@ pub enum Difference {
     Roster {
         /// The first turn of the differing roster.
         turn: TurnNumber,
+    },
+    /// Players of one replay go on in a branch where the other does not, or both branch differently.
+    Branched {
+        /// The first turn of the branch.
+        turn: TurnNumber,
+        /// Whether the first and the second replay branch there.
+        in_which: (bool, bool),
     },
     /// One replay branches to single play where the other does not, or both branch differently.
     Continued {
@@ -181,7 +190,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
     let delay = u32::from(start.terms.plan.delay_turns);
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // No turn beyond a quorum's files counts, not even those of the peers that went on.
-        Some((_, Some(_))) => true,
+        Some((_, Some(reopening))) => !reopening.branch || beyond(turns) <= delay,
         Some((value, None)) => value.roster != before && beyond(turns) <= delay,
         None => false,
     };
@@ -196,7 +205,15 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         }
         _ => {
             let turn = TurnNumber(cut);
-            diff.difference = Some(Difference::Roster { turn });
+            let branches = |change: Option<&Change>| {
+                let reopening = change.and_then(|(_, reopening)| reopening.as_ref());
+                reopening.is_some_and(|reopening| reopening.branch)
+            };
+            let in_which = (branches(one), branches(other));
+            diff.difference = Some(match in_which {
+                (false, false) => Difference::Roster { turn },
+                _ => Difference::Branched { turn, in_which },
+            });
         }
     }
     cut

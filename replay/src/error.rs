@@ -6,6 +6,7 @@ use std::io;
 
 /// Why a replay cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The disk, or the path.
     #[error("{0}")]
@@ -125,6 +126,7 @@ pub enum Error {
 
 /// The fault of a keyframe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyframeFault {
     /// It does not unpack to its stated length, or that exceeds the limit.
     #[error("it does not unpack")]

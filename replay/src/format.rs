@@ -1,4 +1,4 @@
-//! The file format, version 2.
+//! The file format, version 3.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -31,12 +31,16 @@
 //! Items are written as they come, so a crash leaves items behind the last seal, which only their checks cover. A
 //! segment has at most 256 items.
 //!
+//! A turn is written when it is complete. Until it is final it may be taken back: then the file is cut before it, and
+//! what was final behind it is written again. So where no agreed end follows, the last turns are provisional, as many
+//! as the command delay has.
+//!
 //! A keyframe comes behind the bundles of the turns that its world has executed, and possibly behind later ones:
 //! the world lags behind the log.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 pub(crate) const MAGIC: [u8; 8] = *b"\x93replay\n";
 pub(crate) const HEADER_BYTES: u64 = 12;
 /// The largest content of an item other than a keyframe. Reading one takes memory in proportion.

@@ -3,7 +3,7 @@
 //! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every agreed turn on a thread of
 //! its own. A slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
 //! prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed; [`open`]
-//! puts it under a [`Match`]. From a [`Moment`] a player can play on alone.
+//! puts it under a [`Match`]. From a moment of it ([`WorldAt`]) a player can play on alone.
 //!
 //! [`verify`](verify::verify) re-runs a match and checks all claims of its file, [`diff`](diff::diff) compares two
 //! files, and [`cli::run`] is a command line for any game.
@@ -97,17 +97,19 @@ mod writer;
 mod fixture;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use contacts::{WayBack, rejoin, reopen};
+pub use contacts::{WayBack, rejoin, rejoin_by, reopen};
 pub use damage::Damage;
 pub use error::{Error, KeyframeFault};
 #[cfg(not(target_arch = "wasm32"))]
-pub use moment::Moment;
+pub use moment::WorldAt;
 pub use output::Output;
 pub use player::{Player, Speed};
-pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
+pub use reader::{FileEnd, KeyframeAt, PlanAt, Reader, Records, Source};
 #[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
 pub use roster::RosterAt;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use words::clock;
 
 use lockstep::Match;

@@ -8,42 +8,42 @@ use sim::{Checksum, Seat, Simulation};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A moment of a replay with its world, to play on from alone with [`Match::play_on`](lockstep::Match::play_on).
+/// The world at a moment of a replay, to play on from alone with [`Match::play_on`](lockstep::Match::play_on).
 ///
 /// The new recording begins with the old one, signatures included, and marks where it was continued: see
 /// [`record_to`](Self::record_to).
 ///
 /// ```no_run
 /// use lockstep::{Config, Match, Seat};
-/// use replay::{Moment, Recorder};
+/// use replay::{WorldAt, Recorder};
 /// # use sim::Simulation;
 /// # fn go_on<World: Simulation>() -> Result<Match<World>, Box<dyn std::error::Error>> {
-/// let mut moment = Moment::<World>::open("match.replay".as_ref(), Some(500))?;
+/// let mut moment = WorldAt::<World>::open("match.replay".as_ref(), Some(500))?;
 /// let mut recorder = Recorder::create("continued.replay".as_ref())?;
 /// moment.record_to(&mut recorder)?;
 /// let config = Config { log: Some(Box::new(recorder)), ..Config::default() };
 /// Ok(Match::play_on(moment.of_seat(Seat(0)), config)?)
 /// # }
 /// ```
-pub struct Moment<S> {
+pub struct WorldAt<S> {
     reader: Reader,
     turns: u32,
     log: Vec<Record>,
     world: S,
 }
 
-impl<S: Simulation> Moment<S> {
+impl<S: Simulation> WorldAt<S> {
     /// Opens a replay and runs its match up to `turns` executed turns, or to its end. Starts from the newest
     /// earlier keyframe, unless later checksums show that it holds another world.
     ///
     /// # Errors
     /// [`Error`]: as those of [`open`](crate::open); [`Error::NoSuchTurn`] and [`Error::TooLong`];
     /// [`Error::OtherWorld`] if recorded checksums differ; [`Error::Decided`] if the match was over.
-    pub fn open(path: &Path, turns: Option<u32>) -> Result<Moment<S>, Error> {
-        Moment::within(Reader::open(path)?, turns, MOST_TURNS)
+    pub fn open(path: &Path, turns: Option<u32>) -> Result<WorldAt<S>, Error> {
+        WorldAt::within(Reader::open(path)?, turns, MOST_TURNS)
     }
 
-    fn within(mut reader: Reader, turns: Option<u32>, most: u32) -> Result<Moment<S>, Error> {
+    fn within(mut reader: Reader, turns: Option<u32>, most: u32) -> Result<WorldAt<S>, Error> {
         let setup = reader.setup::<S>()?;
         let last = reader.turns();
         let turns = turns.unwrap_or(last);
@@ -64,7 +64,7 @@ impl<S: Simulation> Moment<S> {
             if let Some(world) = world
                 && let Ok(world) = run(world, at.turns, &log, &checksums)
             {
-                return Moment::at(reader, turns, log, world);
+                return WorldAt::at(reader, turns, log, world);
             }
         }
         let start = reader.start().clone();
@@ -74,14 +74,14 @@ impl<S: Simulation> Moment<S> {
             seats: start.seats(),
         });
         let world = run(world, 0, &log, &checksums)?;
-        Moment::at(reader, turns, log, world)
+        WorldAt::at(reader, turns, log, world)
     }
 
-    fn at(reader: Reader, turns: u32, log: Vec<Record>, world: S) -> Result<Moment<S>, Error> {
+    fn at(reader: Reader, turns: u32, log: Vec<Record>, world: S) -> Result<WorldAt<S>, Error> {
         if world.outcome().is_some() {
             return Err(Error::Decided { turns });
         }
-        Ok(Moment {
+        Ok(WorldAt {
             reader,
             turns,
             log,

@@ -193,6 +193,7 @@ impl Player {
         self.pending = Pending::Building;
         Work::New {
             start: self.reader.start().clone(),
+            retracted: None,
         }
     }
 
@@ -218,6 +219,7 @@ impl Player {
                     turns: *turns,
                     ticks: *ticks,
                     snapshot: Arc::clone(snapshot),
+                    retracted: None,
                 });
             }
             match best {
@@ -229,6 +231,7 @@ impl Player {
                                 turns: keyframe.turns,
                                 ticks: keyframe.ticks,
                                 snapshot: keyframe.snapshot,
+                                retracted: None,
                             });
                         }
                         Err(_) => self.unusable.push(best),
@@ -304,7 +307,7 @@ impl Player {
                 What::Seat(SeatState::Idle | SeatState::Ai) if !self.is_removed(seat) => {
                     left.push(seat);
                 }
-                What::Seat(_) | What::Command(_) | What::Load(_) => {}
+                _ => {}
             }
         }
         for peer in &self.reader.start().roster {

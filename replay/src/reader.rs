@@ -11,7 +11,7 @@ use crate::segment::{Found, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
 use lockstep::log::{Codec, Continuation, End, Keyframe, Record, Start};
-use lockstep::{Limits, LogHash, Plan, TurnNumber};
+use lockstep::{Limits, LogHash, MatchId, Plan, TurnNumber};
 use sim::{Checksum, Seat, Simulation};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -27,7 +27,8 @@ impl<T: Read + Seek + Send> Source for T {}
 
 /// How a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tail {
+#[non_exhaustive]
+pub enum FileEnd {
     /// With the agreed end of the match.
     Complete,
     /// After a whole item, without the end of the match: the recording stopped, or is still running.
@@ -48,6 +49,7 @@ pub enum Tail {
 
 /// A keyframe's place in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KeyframeAt {
     /// Turns that its world has executed.
     pub turns: u32,
@@ -63,6 +65,7 @@ pub struct KeyframeAt {
 
 /// A turn plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanAt {
     /// Its first turn.
     pub turn: TurnNumber,
@@ -78,7 +81,7 @@ pub struct PlanAt {
 ///
 /// ```no_run
 /// let mut reader = replay::Reader::open("match.replay".as_ref())?;
-/// println!("{} turns, {:?}", reader.turns(), reader.tail());
+/// println!("{} turns, {:?}", reader.turns(), reader.file_end());
 /// for record in reader.records() {
 ///     println!("{:?}", record?);
 /// }
@@ -95,7 +98,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error`]: no such file, empty, not a replay, another version, or damaged before its first turn. A file that
-    /// is cut or damaged later opens, and [`tail`](Self::tail) tells where it ends.
+    /// is cut or damaged later opens, and [`file_end`](Self::file_end) tells where it ends.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         Reader::over(File::open(path)?, Limits::default())
     }
@@ -153,6 +156,20 @@ impl Reader {
         self.scan.turns.min(end)
     }
 
+    /// The last turns, where they may have been the tail: provisional when the recording ended. They are as many as the
+    /// command delay has, but none before the last roster change, none that was played alone, and none with an agreed
+    /// end.
+    pub fn provisional(&self) -> u32 {
+        let scan = &self.scan;
+        let alone = scan.start.roster.len() == 1 || !scan.continuations.is_empty();
+        if alone || scan.end.is_some() {
+            return 0;
+        }
+        let began = scan.rosters.last().map_or(0, |change| change.turn.0);
+        let delay = u32::from(self.plan_at(TurnNumber(scan.turns)).plan.delay_turns);
+        scan.turns.saturating_sub(began).min(delay)
+    }
+
     /// Log hash after all turns of the valid prefix.
     pub fn log_hash(&self) -> LogHash {
         self.scan.log_hash
@@ -169,7 +186,7 @@ impl Reader {
     }
 
     /// How the file ends.
-    pub fn tail(&self) -> Tail {
+    pub fn file_end(&self) -> FileEnd {
         self.scan.tail
     }
 
@@ -198,6 +215,13 @@ impl Reader {
         let turns = self.turns();
         let plans = &self.scan.plans;
         &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
+    }
+
+    /// The match that the recording has come to: that of its start, or the last branch.
+    pub fn match_id(&self) -> MatchId {
+        let mut branches = self.rosters().iter().rev();
+        let branch = branches.find_map(|at| at.branch);
+        branch.unwrap_or(self.start().match_id)
     }
 
     /// Every roster change, by turn.

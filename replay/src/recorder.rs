@@ -6,7 +6,9 @@ use crate::output::{Output, write_all};
 use crate::reader::Cursor;
 use crate::writer::{self, Job, Shared};
 use crate::{Error, format::Window};
-use lockstep::log::{Codec, LogStore, Record, SignedBatch, Start, StoreError};
+use lockstep::log::{
+    Bundle, Codec, Keyframe, LogStore, Record, SignedBatch, Start, StoreError, Tail, TailChange,
+};
 use lockstep::{Limits, TurnNumber};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -21,7 +23,8 @@ use std::time::Duration;
 /// after its last whole turn. The failure is reported once, and the match goes on. Dropping a recorder writes
 /// everything appended.
 ///
-/// Every turn reaches the file system at once, and the disk within a second. Checksums are thinned to one in five
+/// Every turn reaches the file system at once, and the disk within a second. A turn of the tail is written once: it
+/// stays where it is when it is final, and leaves no trace where it is taken back. Checksums are thinned to one in five
 /// seconds of match, and the last; all mismatches are kept.
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -39,8 +42,11 @@ pub struct Recorder {
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
     newest_keyframe: Option<u32>,
-    /// The state before each of the last turns, for undoing them.
+    tail: Tail,
+    /// The state before each turn of the tail.
     points: VecDeque<Point>,
+    /// What was written behind turns of the tail and is final, with how many turns are before it.
+    behind: Vec<(u32, Behind)>,
     /// Whether this recorder created the file.
     created: bool,
     /// Whether further records are refused.
@@ -53,7 +59,13 @@ struct Point {
     turn: u32,
     codec: Codec,
     match_time: Duration,
-    newest_keyframe: Option<u32>,
+}
+
+/// One item that is no turn.
+#[derive(Clone)]
+enum Behind {
+    Records(Vec<Record>),
+    Keyframe(Keyframe),
 }
 
 impl Recorder {
@@ -124,7 +136,9 @@ impl Recorder {
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,
+            tail: Tail::default(),
             points: VecDeque::new(),
+            behind: Vec::new(),
             created: false,
             over: false,
             settled: false,
@@ -151,22 +165,13 @@ impl Recorder {
                 self.write(std::slice::from_ref(record))
             }
             Record::Bundle(bundle) => {
-                self.points.push_back(Point {
-                    turn: bundle.turn.0,
-                    codec: self.codec.clone(),
-                    match_time: self.match_time,
-                    newest_keyframe: self.newest_keyframe,
-                });
-                if self.points.len() > writer::POINTS {
-                    self.points.pop_front();
-                }
-                let tick = bundle.plan.tick();
-                self.match_time += tick * u32::from(bundle.ticks());
-                self.write(std::slice::from_ref(record))?;
-                if self.match_time >= self.next_attests_at {
-                    self.write_attests()?;
-                }
-                Ok(())
+                let mut tail = std::mem::take(&mut self.tail);
+                let changed = self.change(&tail.append(bundle));
+                self.tail = tail;
+                let next = bundle.turn.0 + 1;
+                self.points.retain(|point| point.turn >= next);
+                self.behind.retain(|(turns, _)| *turns > next);
+                changed
             }
             Record::Checksum { .. } => {
                 self.checksum = Some(record.clone());
@@ -180,7 +185,6 @@ impl Recorder {
                 // Withheld records belong to the players so far.
                 self.write_checksum()?;
                 self.write_attests()?;
-                self.points.clear();
                 self.write(std::slice::from_ref(record))
             }
             Record::Mismatch { .. } => {
@@ -198,6 +202,7 @@ impl Recorder {
                 let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
                 let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
                 if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
+                    self.note_behind(Behind::Keyframe(keyframe.clone()));
                     if self.newest_keyframe.is_none() {
                         // The first signatures follow the first keyframe directly; the others follow at their
                         // interval.
@@ -217,17 +222,46 @@ impl Recorder {
         }
     }
 
-    fn undo_turns(&mut self, turns: u32) -> Result<(), StoreError> {
-        let at = self.points.iter().position(|point| point.turn == turns);
-        let point = at.and_then(|at| self.points.drain(at..).next());
-        let point = point.ok_or(StoreError::NotKept(TurnNumber(turns)))?;
-        self.codec = point.codec;
-        self.match_time = point.match_time;
-        self.newest_keyframe = point.newest_keyframe;
-        // The withheld checksum is about an undone turn, or comes again.
-        self.checksum = None;
-        self.attests.clear();
-        self.shared.push(Job::Undo { turn: turns }).map(drop)
+    /// Changes the turns that are written. What is final behind turns that are taken back is written again.
+    fn change(&mut self, change: &TailChange<'_>) -> Result<(), StoreError> {
+        if let Some(turn) = change.take_back {
+            let at = self.points.iter().position(|point| point.turn == turn);
+            let point = at.and_then(|at| self.points.drain(at..).next());
+            let point = point.ok_or(StoreError::NotKept(TurnNumber(turn)))?;
+            self.codec = point.codec;
+            self.match_time = point.match_time;
+            self.shared.push(Job::TakeBack { turn })?;
+            let again = self.behind.extract_if(.., |(turns, _)| *turns > turn);
+            for (_, item) in again.collect::<Vec<_>>() {
+                match item {
+                    Behind::Records(records) => self.write(&records)?,
+                    Behind::Keyframe(keyframe) => {
+                        self.shared.push(Job::Keyframe(keyframe.clone()))?;
+                        self.note_behind(Behind::Keyframe(keyframe));
+                    }
+                }
+            }
+        }
+        for bundle in change.write {
+            self.points.push_back(Point {
+                turn: bundle.turn.0,
+                codec: self.codec.clone(),
+                match_time: self.match_time,
+            });
+            self.match_time += bundle.plan.tick() * u32::from(bundle.ticks());
+            self.write(&[Record::Bundle(bundle.clone())])?;
+        }
+        if self.match_time >= self.next_attests_at {
+            self.write_attests()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what was just written for where turns before it are taken back.
+    fn note_behind(&mut self, item: Behind) {
+        if let Some(last) = self.points.back() {
+            self.behind.push((last.turn + 1, item));
+        }
     }
 
     fn end_on_error(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
@@ -273,7 +307,10 @@ impl Recorder {
         let content = content.into();
         let turn = match records {
             [Record::Bundle(bundle)] => Some(bundle.turn.0),
-            _ => None,
+            _ => {
+                self.note_behind(Behind::Records(records.to_vec()));
+                None
+            }
         };
         let job = Job::Records {
             kind,
@@ -314,11 +351,13 @@ impl LogStore for Recorder {
         self.end_on_error(result)
     }
 
-    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
+    fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError> {
         if self.over {
             return Ok(());
         }
-        let result = self.undo_turns(turns);
+        let mut tail = std::mem::take(&mut self.tail);
+        let result = self.change(&tail.replace(turns));
+        self.tail = tail;
         self.end_on_error(result)
     }
 
@@ -372,8 +411,8 @@ impl LogStore for Recorder {
                 for record in records.unwrap_or_default() {
                     page.take(record);
                 }
-            } else if let Job::Undo { turn } = job {
-                page.undo(turn);
+            } else if let Job::TakeBack { turn } = job {
+                page.take_back(turn);
             }
         }
         Ok(page.records)
@@ -410,7 +449,7 @@ impl Page {
         self.bytes_left > 0
     }
 
-    fn undo(&mut self, turn: u32) {
+    fn take_back(&mut self, turn: u32) {
         self.records
             .retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turn));
         self.next = self.next.min(TurnNumber(turn));

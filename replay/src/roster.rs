@@ -2,12 +2,13 @@
 
 use lockstep::log::{Bundle, RosterChange, Start, What};
 use lockstep::session::roster::Peers;
-use lockstep::{Gone, RosterCause, TurnNumber};
+use lockstep::{Gone, MatchId, RosterCause, TurnNumber};
 use sim::{Seat, SeatState};
 use std::sync::Arc;
 
 /// A roster change in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RosterAt {
     /// The first turn of the new roster.
     pub turn: TurnNumber,
@@ -22,6 +23,8 @@ pub struct RosterAt {
     pub back: Vec<Seat>,
     /// The cause of the change; that of the first of `gone`, if any.
     pub cause: RosterCause,
+    /// The match that goes on behind it, where it begins a branch.
+    pub branch: Option<MatchId>,
 }
 
 impl RosterAt {
@@ -91,7 +94,12 @@ impl Rosters {
             seats: self.seats(peers),
         });
         let gone: Vec<Gone> = gone.collect();
+        let branch = change.branch().map(|_| {
+            change.apply(Arc::make_mut(&mut self.start));
+            self.start.match_id
+        });
         RosterAt {
+            branch,
             turn: TurnNumber(change.value.cut),
             epoch: change.epoch.saturating_add(1),
             seats: self.seats(roster),
@@ -185,6 +193,7 @@ mod tests {
                     seats: vec![Seat(1)],
                 }],
                 back: Vec::new(),
+                branch: None,
                 cause,
             };
             assert_eq!(in_a_pause(signed), [expected]);

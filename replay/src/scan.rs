@@ -4,7 +4,7 @@ use crate::content;
 use crate::format::{self, KeyframeHead, Window};
 use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
-use crate::{Error, KeyframeAt, PlanAt, Tail};
+use crate::{Error, FileEnd, KeyframeAt, PlanAt};
 use lockstep::log::{
     Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start, continued_hash,
     roster_hash, start_hash, turn_hash,
@@ -22,7 +22,7 @@ pub(crate) struct Scan {
     /// Log hash after them.
     pub log_hash: LogHash,
     pub end: Option<End>,
-    pub tail: Tail,
+    pub tail: FileEnd,
     /// The end of the valid prefix.
     pub valid_bytes: u64,
     pub file_bytes: u64,
@@ -110,20 +110,20 @@ pub(crate) fn scan(window: &mut Window, limits: &Limits) -> Result<Scan, Error> 
         let holds = pass.take(window, &segment, limits)?;
         let at = pass.scan.valid_bytes;
         match segment.stop {
-            _ if !holds => pass.scan.tail = Tail::Damaged { at },
+            _ if !holds => pass.scan.tail = FileEnd::Damaged { at },
             Stop::Sealed(crc) => {
                 pass.crc = crc;
                 segment = segment_at(window, at, file_bytes, crc, limits.snapshot_bytes)?;
                 continue;
             }
             Stop::Nothing => {}
-            Stop::Cut => pass.scan.tail = Tail::Cut { at, of: file_bytes },
-            Stop::Damaged => pass.scan.tail = Tail::Damaged { at },
+            Stop::Cut => pass.scan.tail = FileEnd::Cut { at, of: file_bytes },
+            Stop::Damaged => pass.scan.tail = FileEnd::Damaged { at },
         }
         break;
     }
-    if pass.scan.tail == Tail::Open && pass.scan.end.is_some() {
-        pass.scan.tail = Tail::Complete;
+    if pass.scan.tail == FileEnd::Open && pass.scan.end.is_some() {
+        pass.scan.tail = FileEnd::Complete;
     }
     Ok(pass.scan)
 }
@@ -176,7 +176,7 @@ impl Pass {
                 turns: 0,
                 log_hash,
                 end: None,
-                tail: Tail::Open,
+                tail: FileEnd::Open,
                 valid_bytes: format::HEADER_BYTES,
                 file_bytes,
                 keyframes: Vec::new(),

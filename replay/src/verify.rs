@@ -3,7 +3,7 @@
 mod expected;
 
 use crate::error::KeyframeFault;
-use crate::{Error, KeyframeAt, Reader, Tail};
+use crate::{Error, FileEnd, KeyframeAt, Reader};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
     AgreedStart, Bundle, Continuation, Document, Metering, OnSlow, Record, RosterChange, Start,
@@ -35,6 +35,7 @@ impl Default for Options {
 
 /// The result of a re-run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Verified {
     /// Turns re-run.
     pub turns: u32,
@@ -59,13 +60,14 @@ pub struct Verified {
     /// Checksum of the world after the last turn re-run.
     pub checksum: Checksum,
     /// How the file ends.
-    pub tail: Tail,
+    pub tail: FileEnd,
     /// The first fault, where the re-run stopped.
     pub wrong: Option<Wrong>,
 }
 
 /// A player that went on alone, with a valid signature.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Continued {
     /// The record of it.
     pub continuation: Arc<Continuation>,
@@ -75,6 +77,7 @@ pub struct Continued {
 
 /// A desync that the match survived.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settled {
     /// Turns executed.
     pub turns: u32,
@@ -84,6 +87,7 @@ pub struct Settled {
 
 /// A fault of a replay.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Wrong {
     /// A signature under the start is invalid.
     #[error("the signature of peer {peer} under the start does not hold")]
@@ -197,6 +201,7 @@ pub enum Wrong {
 
 /// The first field in which two worlds differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Difference {
     /// A field, row or section: the checked value on the left, the right value on the right.
     #[error("{0}")]
@@ -259,7 +264,7 @@ pub fn verify<S: Simulation>(
             desyncs: Vec::new(),
             outcome: None,
             checksum: Checksum(0),
-            tail: reader.tail(),
+            tail: reader.file_end(),
             wrong: None,
         },
         effects: Vec::new(),
@@ -420,7 +425,7 @@ impl<S: Simulation> Run<'_, S> {
         }
     }
 
-    /// Checks that a quorum of the previous roster decided a roster change.
+    /// Checks that a quorum of the previous roster decided a roster change, or that its players signed their branch.
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let turns = self.result.turns;
@@ -432,7 +437,9 @@ impl<S: Simulation> Run<'_, S> {
             .value
             .log_hash
             .is_none_or(|hash| hash == self.turn_hash);
-        if !follows || !alike || !change.is_decided_by(&self.speaking, self.roster, signature) {
+        let holds = change.is_decided_by(&self.speaking, self.roster, signature)
+            || change.begins_branch(&self.speaking, self.roster, signature);
+        if !follows || !alike || !holds {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);

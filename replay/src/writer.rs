@@ -16,8 +16,8 @@ pub(crate) const QUEUE_BYTES: usize = 8 << 20;
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Turns that can be undone.
-pub(crate) const POINTS: usize = 64;
+/// Turns that can be taken back, at least: those of the longest tail.
+const POINTS: usize = 64;
 /// Fast, and close to the best ratio on worlds in columns.
 const PACKING_LEVEL: i32 = 3;
 
@@ -33,8 +33,8 @@ pub(crate) enum Job {
         /// The number of the turn, if they are one.
         turn: Option<u32>,
     },
-    /// Undoes a turn, and everything written since.
-    Undo { turn: u32 },
+    /// Takes back a turn, and everything written since.
+    TakeBack { turn: u32 },
     /// A keyframe, not packed yet.
     Keyframe(Keyframe),
 }
@@ -43,13 +43,13 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Job::Records { content, .. } => content.len() + size_of::<Job>(),
-            Job::Keyframe(_) | Job::Undo { .. } => 0,
+            Job::Keyframe(_) | Job::TakeBack { .. } => 0,
         }
     }
 
     fn snapshot_bytes(&self) -> usize {
         match self {
-            Job::Records { .. } | Job::Undo { .. } => 0,
+            Job::Records { .. } | Job::TakeBack { .. } => 0,
             Job::Keyframe(keyframe) => keyframe.snapshot.len(),
         }
     }
@@ -206,7 +206,7 @@ impl Writer {
                 Next::Write(job) => {
                     let mark = self.write(&job)?;
                     let mut state = shared.lock();
-                    if let Job::Undo { .. } = job {
+                    if let Job::TakeBack { .. } = job {
                         state.marks.retain(|mark| mark.at < self.written);
                     }
                     state.jobs.pop_front();
@@ -284,7 +284,7 @@ impl Writer {
                 self.append(&bytes)?;
                 Ok(mark)
             }
-            Job::Undo { turn } => self.undo(*turn).map(|()| None),
+            Job::TakeBack { turn } => self.take_back(*turn).map(|()| None),
             Job::Keyframe(keyframe) => {
                 let mut bytes = Vec::new();
                 self.encoder.seal(&mut bytes);
@@ -314,8 +314,8 @@ impl Writer {
         }
     }
 
-    /// A reader never sees an undone turn as whole: the file is as if it had not been written.
-    fn undo(&mut self, turn: u32) -> io::Result<()> {
+    /// A reader never sees such a turn as whole: the file is as if it had not been written.
+    fn take_back(&mut self, turn: u32) -> io::Result<()> {
         let at = self.points.iter().position(|point| point.turn == turn);
         let at = at.ok_or(io::ErrorKind::InvalidInput)?;
         let point = self.points.drain(at..).next();

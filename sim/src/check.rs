@@ -203,6 +203,7 @@ impl<'a, S: Simulation> Check<'a, S> {
 
 /// What a check that found nothing did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// How many seeds were run.
     pub seeds: u64,
@@ -221,6 +222,7 @@ pub struct Report {
      To repeat: `.seeds({seed}..{end}).ticks({tick})` with the same start and commands.",
     end = u128::from(*seed) + 1
 )]
+#[non_exhaustive]
 pub struct Failure {
     /// The seed that was run.
     pub seed: u64,
@@ -232,6 +234,7 @@ pub struct Failure {
 
 /// What can go wrong with a world. On the left is the world that just ran.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// Two worlds with the same start and the same entries differ: something from outside reached the step.
     #[error("two runs with the same entries differ: {0}")]
@@ -279,6 +282,7 @@ pub enum Problem {
 
 /// What an encoding did to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CommandFault {
     /// It has no bytes.
     #[error("postcard cannot write it")]
@@ -293,6 +297,7 @@ pub enum CommandFault {
 
 /// How two worlds differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mismatch {
     /// In a field that `visit` shows.
     Field(Difference),

@@ -4,6 +4,7 @@ use crate::{Field, State, Visit};
 
 /// The first difference between two worlds, in the order in which they describe themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// The section it lies in.
     pub section: String,

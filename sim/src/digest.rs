@@ -41,6 +41,7 @@ pub struct Digest {
 
 /// A table of the world, or whatever else it calls a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DigestSection {
     /// Its name; empty for what a world writes before it names anything.
     pub name: &'static str,
@@ -52,6 +53,7 @@ pub struct DigestSection {
 
 /// A field of a section: a column, or whatever lies between two names.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DigestField {
     /// Its name; empty for what a section writes before it names a field.
     pub name: &'static str,
@@ -69,6 +71,7 @@ pub struct DigestField {
 
 /// Where two worlds differ, as far as digests tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Spot {
     /// The section.
     pub section: &'static str,

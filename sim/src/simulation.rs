@@ -30,7 +30,7 @@ pub struct Start<T> {
     pub seats: Vec<Seat>,
 }
 
-/// One thing that reaches a step. Nothing else ever does.
+/// One thing that reaches a step. Nothing else ever does. Exhaustive: a world has to obey each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry<C> {
     /// A player's intent. It may be illegal (a dead unit, another seat's unit, no gold): the world gives it
@@ -50,7 +50,7 @@ pub enum Entry<C> {
     },
 }
 
-/// How a seat is held.
+/// How a seat is held. Exhaustive: a world has to obey each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SeatState {
     /// A peer issues for it. Every seat starts so.

@@ -6,7 +6,7 @@
 use crate::recorded::{Wanted, play};
 use demo_rts::bot::Level;
 use demo_rts::world::{Scenario, Setup, World};
-use replay::{Reader, Tail, verify};
+use replay::{FileEnd, Reader, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -131,7 +131,7 @@ fn pin(name: &str, path: &Path) -> Result<String, String> {
     let mut reader = Reader::open(path).map_err(failed)?;
     let options = verify::Options::default();
     let found = verify::verify::<World>(&mut reader, &options, |_| ()).map_err(failed)?;
-    if !found.holds() || found.tail != Tail::Complete {
+    if !found.holds() || found.tail != FileEnd::Complete {
         return Err(format!("{name}: {found:?}"));
     }
     Ok(format!("{name} {} {}", found.turns, found.checksum))

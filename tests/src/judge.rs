@@ -39,6 +39,9 @@ pub const RECOVERY: Duration = Duration::from_secs(2);
 /// A peer with such a gap in its time may have been removed. A clock's drift makes it a little longer.
 pub const GAP: Duration = Duration::from_millis(1_010);
 
+/// The longest command delay.
+const LONGEST_TAIL: usize = 8;
+
 /// A demand that does not hold.
 #[derive(Clone, Debug)]
 pub struct Violation {

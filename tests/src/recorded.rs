@@ -223,7 +223,7 @@ fn think(peers: &mut Peers, hands: &mut [Hand], random: &mut Stream) -> Vec<(Sea
 impl Surroundings for Peers {
     fn perform(&mut self, at: usize, output: Output) -> Option<Input<'static>> {
         match output {
-            Output::New(start) => {
+            Output::New { start, .. } => {
                 let world = self.world.get_or_insert_with(|| {
                     crate::simulator::build(&start).expect("the setup is our own")
                 });
@@ -258,6 +258,10 @@ impl Surroundings for Peers {
                 return Some(Input::Snapshot { turns, bytes });
             }
             Output::Append(record) if at == 0 => self.record(&record),
+            // The recorder's queue is sized for matches in real time.
+            Output::Tail(turns) if at == 0 => {
+                self.recorder.tail(&turns).expect("the disk keeps up");
+            }
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
             _ => {}
         }

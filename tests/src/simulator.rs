@@ -24,8 +24,8 @@ mod worker;
 pub use notes::Notes;
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
-    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, Reopening, SUSPICION, Scenario,
-    Victim, Ways, Weather, Withholder, Workload, shrink,
+    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, REFILL, Reopening, STALL_BUDGET,
+    SUSPICION, Scenario, Victim, Ways, Weather, Withholder, Workload, shrink,
 };
 pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};
@@ -308,7 +308,11 @@ impl<W: Playable> Simulator<W> {
                 self.send(peer, link, channel, &bytes);
             }
             Output::Append(record) => self.judge.appended(peer, &record),
-            Output::New(start) => {
+            Output::Tail(turns) => {
+                let retracted = self.judge.tail(peer, &turns);
+                self.most_retracted = self.most_retracted.max(retracted);
+            }
+            Output::New { start, .. } => {
                 self.judge.restored(peer, 0);
                 self.take_job(peer, Job::New(start));
             }
@@ -326,11 +330,6 @@ impl<W: Playable> Simulator<W> {
                     let must = self.judge.must(peer, Invariant::Bounded, limit);
                     must(false, "more turns wait for the world");
                 }
-            }
-            Output::Undo { turns } => {
-                let many = self.judge.peers[peer].log.len().saturating_sub(turns);
-                self.most_retracted = self.most_retracted.max(many);
-                self.judge.retracted(peer, turns);
             }
             Output::Load {
                 turns, snapshot, ..
@@ -391,6 +390,11 @@ impl<W: Playable> Simulator<W> {
 
     /// Turns must advance again, of calm peers that run.
     fn pick_core(&mut self) {
+        for peer in 0..self.peers.len() {
+            // A joiner that reached no peer has given up.
+            let is_over = self.driver.session(peer).is_none();
+            self.notes(peer).crashed |= is_over;
+        }
         let mut running: Vec<usize> = (0..self.peers.len()).collect();
         running.retain(|peer| {
             let stands = self.peers[*peer].frozen.is_some() || self.judge.peers[*peer].notes.leaves;

@@ -43,6 +43,8 @@ pub struct EndLine {
     pub agreed: u8,
     /// Peers that were asked to sign it.
     pub of: u8,
+    /// The branch that was played, whose result is not agreed with the match it left; `null` for a match.
+    pub branch: Option<String>,
 }
 
 impl EndLine {
@@ -76,6 +78,7 @@ impl EndLine {
             detail: ended.reason.to_string(),
             agreed: ended.agreed,
             of: ended.of,
+            branch: summary.branch.map(|branch| branch.to_string()),
         }
     }
 }

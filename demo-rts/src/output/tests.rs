@@ -120,7 +120,7 @@ fn a_desync_line_names_each_differing_world() {
     let event = Event::Desync(Desync {
         turn: TurnNumber(40),
         reports: vec![side(0, 1), side(1, 1), side(2, 0xffff_ffff)],
-        odd: vec![peer(2)],
+        minority: vec![peer(2)],
         goes_on: true,
         report: Some("desync-40".into()),
     });

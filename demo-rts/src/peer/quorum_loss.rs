@@ -2,16 +2,14 @@
 //! alone.
 
 use super::{Bots, KeyChoice, Launch, Part, Peer};
-use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::options::OnQuorumLoss;
 use crate::plain;
-use crate::play_on;
-use crate::recording::{beside, recorder};
+use crate::recording::beside;
 use lockstep::log::Record;
 use lockstep::quic::Identity;
-use lockstep::{EndReason, Event, MatchId, Network, PeerId, Rejoin, TurnNumber};
+use lockstep::{EndReason, Event, JoinRefused, MatchId, Network, PeerId, Rejoin, TurnNumber};
 use replay::WayBack;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,7 +22,7 @@ pub enum Way {
     Reopen,
     /// It looks for the peer that reopens the match.
     Rejoin,
-    /// It plays on from its recording against bots; the result counts only for its player.
+    /// It goes on alone in a branch; the result is not agreed with the match.
     Alone,
 }
 
@@ -99,7 +97,19 @@ impl Peer {
         self.reopens_again
     }
 
-    /// The turn from which it plays alone, and the match that it left for that.
+    /// The branch that its player may enter.
+    pub fn found_branch(&self) -> Option<MatchId> {
+        self.found_branch
+    }
+
+    /// Enters the branch that was found, by its player's word.
+    pub fn enter_branch(&mut self) {
+        if let Some(branch) = self.found_branch.take() {
+            self.game.source().enter_branch(branch);
+        }
+    }
+
+    /// The branch that it plays, and its first turn.
     pub fn branch(&self) -> Option<(TurnNumber, MatchId)> {
         self.branch
     }
@@ -118,7 +128,9 @@ impl Peer {
         }
         match (event, choice) {
             (Event::NoQuorum { .. }, OnQuorumLoss::Reopen) => Some(Way::Reopen),
-            (Event::NoQuorum { .. }, OnQuorumLoss::Branch) => Some(Way::Alone),
+            (Event::NoQuorum { .. } | Event::JoinerWaits { .. }, OnQuorumLoss::Branch) => {
+                Some(Way::Alone)
+            }
             (Event::JoinerWaits { .. }, _) => Some(match self.is_first_in_reach() {
                 true => Way::Reopen,
                 false => Way::Rejoin,
@@ -138,6 +150,42 @@ impl Peer {
         }
     }
 
+    /// How to get back into a match that goes on, or may go on, without this peer.
+    pub fn rejoin_hint(&self, reason: &EndReason) -> Option<String> {
+        let is_over = match reason {
+            EndReason::OnlyJoiners => true,
+            // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
+            EndReason::StallLimit { .. } | EndReason::Left => {
+                self.has_lost_quorum() && self.replay.is_some()
+            }
+            EndReason::NoQuorum { .. } => self.seeks_match(),
+            _ => false,
+        };
+        let by = || plain::reopen_hint(self.newest_recording(), self.identity.as_deref());
+        if is_over {
+            return Some(by());
+        }
+        if let EndReason::NoPeerFound | EndReason::OthersWent { .. } = reason {
+            return Some(format!("if no peer runs this match any more, {}", by()));
+        }
+        if *reason == EndReason::Refused(JoinRefused::Started) {
+            return Some(plain::REJOIN_HINT.to_owned());
+        }
+        let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
+        let replay = self.replay.as_ref().filter(|_| goes_on)?;
+        let contacts = WayBack::beside(replay);
+        contacts.path().exists().then(|| {
+            let replay = plain::quoted(replay);
+            match &self.identity {
+                Some(key) => {
+                    let key = plain::quoted(key);
+                    format!("rejoin with: demo-rts rejoin {replay} --identity {key}")
+                }
+                None => format!("rejoin with: demo-rts rejoin {replay}"),
+            }
+        })
+    }
+
     /// Of the peers that are still heard, the one with the lowest seat reopens the match.
     fn is_first_in_reach(&self) -> bool {
         let missing = self.quorum_lost.as_deref().unwrap_or_default();
@@ -154,7 +202,7 @@ impl Peer {
         let (Some(path), Some(again)) = (self.newest_recording(), &self.again) else {
             return Err(Problem::NotRecorded);
         };
-        check(path, way)?;
+        replay::Reader::open(path).map_err(unread(path))?;
         let others = [&self.replay, &self.came_from];
         let others = others.into_iter().flatten().filter(|other| *other != path);
         Ok(NewRun {
@@ -193,18 +241,7 @@ impl NewRun {
     /// [`Problem`].
     pub fn begin(self) -> Result<Peer, Problem> {
         move_contacts(&self.others, &self.path);
-        match self.way {
-            Way::Alone => self.again.alone(&self.path, self.bots),
-            Way::Reopen | Way::Rejoin => self.again.networked(&self.path, self.bots, self.way),
-        }
-    }
-}
-
-/// Checks a recording before the running match ends.
-fn check(path: &Path, way: Way) -> Result<(), Problem> {
-    match way {
-        Way::Alone => play_on::find(path, None).map(drop),
-        Way::Reopen | Way::Rejoin => replay::Reader::open(path).map(drop).map_err(unread(path)),
+        self.again.begin(&self.path, self.bots, self.way)
     }
 }
 
@@ -229,11 +266,10 @@ fn move_contacts(others: &[PathBuf], path: &Path) {
 }
 
 impl Again {
-    fn networked(self, path: &Path, bots: Bots, way: Way) -> Result<Peer, Problem> {
-        let reopens = way == Way::Reopen;
-        let from = match reopens {
-            true => replay::reopen(path, None),
-            false => replay::rejoin(path),
+    fn begin(self, path: &Path, bots: Bots, way: Way) -> Result<Peer, Problem> {
+        let from = match way {
+            Way::Reopen | Way::Alone => replay::reopen(path),
+            Way::Rejoin => replay::rejoin(path),
         };
         let from = from.map_err(unread(path))?;
         let common = Common {
@@ -242,43 +278,26 @@ impl Again {
             ..self.common
         };
         let listen = self.listen;
-        let part = match reopens {
-            true => Part::Reopen {
+        let part = match way {
+            Way::Reopen => Part::Reopen {
                 from: &from,
                 replay: path,
                 wait: REOPENS_FOR,
                 listen,
             },
-            false => Part::Rejoin {
+            Way::Rejoin => Part::Rejoin {
                 from: &from,
                 replay: Some(path),
                 listen,
             },
+            Way::Alone => Part::Branch {
+                from: &from,
+                replay: path,
+                listen,
+            },
         };
         let mut peer = Peer::begin(&part, bots, &common, KeyChoice::Kept, Launch::default())?;
-        peer.reopens_again = reopens;
-        Ok(peer)
-    }
-
-    fn alone(self, path: &Path, bots: Bots) -> Result<Peer, Problem> {
-        let found = play_on::find(path, None)?;
-        let seat = found.seat(None, self.common.identity.as_deref())?;
-        let played = found.turn().0;
-        let common = Common {
-            turns: self
-                .common
-                .turns
-                .map(|turns| turns.saturating_sub(played).max(1)),
-            ..self.common
-        };
-        let bots = match bots.first() {
-            None => Bots::AllButFirst(Level::Normal),
-            Some(level) => Bots::All(level),
-        };
-        let recorder = recorder(&beside(path))?;
-        let branch = (found.turn(), found.start().match_id);
-        let mut peer = found.begin(seat, bots, &common, Some(recorder))?;
-        peer.branch = Some(branch);
+        peer.reopens_again = way == Way::Reopen;
         Ok(peer)
     }
 }

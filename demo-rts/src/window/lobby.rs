@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// The lobby for this part and these options. `None` for a match without a network.
+    /// The lobby for this part and these options. `None` for a match without one.
     pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
         match part {
             Part::Host { terms, .. } => Some(Kind::host(terms.seats, common)),
@@ -72,7 +72,7 @@ impl Kind {
                 });
                 Some(Kind::reopen(start, *wait))
             }
-            Part::Alone { .. } | Part::PlayOn { .. } => None,
+            Part::Branch { .. } | Part::Alone { .. } | Part::PlayOn { .. } => None,
         }
     }
 
@@ -414,6 +414,13 @@ impl Screen for Lobby {
                 if self.quorum_lost {
                     text = words::TOO_FEW_LEFT.to_owned();
                 }
+                if self
+                    .peer
+                    .as_ref()
+                    .is_some_and(|peer| peer.found_branch().is_some())
+                {
+                    text = format!("{text} {}", words::BRANCH_FOUND);
+                }
                 if self.has_ways() {
                     text = format!("{text} {}", words::OR_GO_ON);
                 }
@@ -446,6 +453,11 @@ impl Screen for Lobby {
             }
             Some(Pressed::Copy) => self.copy_ticket(),
             Some(Pressed::GoOn(way)) => self.go_on(way),
+            Some(Pressed::Enter) => {
+                if let Some(peer) = &mut self.peer {
+                    peer.enter_branch();
+                }
+            }
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
             Some(Pressed::Leave) => self.leave(),
             None if copies => self.copy_ticket(),
@@ -467,6 +479,8 @@ enum Pressed {
     Say,
     Copy,
     GoOn(Way),
+    /// Into the branch that was found.
+    Enter,
     Leave,
 }
 

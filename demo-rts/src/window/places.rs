@@ -4,7 +4,7 @@ use crate::recording::RecordedTo;
 use crate::words::clock;
 use crate::world::Setup;
 use lockstep::TurnNumber;
-use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
+use lockstep::log::{Bundle, LogStore, Memory, Record, Start, StoreError};
 use replay::Recorder;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,10 +116,10 @@ impl LogStore for Named {
         }
     }
 
-    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
+    fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError> {
         match &mut self.store {
-            Some(store) => store.undo(turns),
-            None => Err(StoreError::NotKept(TurnNumber(turns))),
+            Some(store) => store.tail(turns),
+            None => Ok(()),
         }
     }
 

@@ -307,7 +307,7 @@ pub const GO_ON_ALONE: &str = "Go on alone";
 pub fn ways(lost: &str) -> String {
     format!(
         "Connection to {lost} lost. If you wait or reopen the match, missing players find you by rejoining. \
-         If you go on alone, bots take all other seats, and the result counts only for you."
+         If you go on alone, in a branch, missing players may enter it, and its result is not agreed with the match."
     )
 }
 

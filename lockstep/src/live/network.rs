@@ -6,8 +6,8 @@ use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
-    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic,
-    Transport,
+    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, MatchId, Status,
+    Traffic, Transport,
 };
 use sim::Seat;
 use std::collections::VecDeque;
@@ -28,6 +28,7 @@ pub(super) enum ToNetwork {
     Pause,
     Resume,
     WaitLonger,
+    EnterBranch(MatchId),
     Leave,
     /// The game has dropped the match.
     Stop,
@@ -229,6 +230,7 @@ impl Network {
                 ToNetwork::Pause => self.handle(Input::Pause),
                 ToNetwork::Resume => self.handle(Input::Resume),
                 ToNetwork::WaitLonger => self.handle(Input::WaitLonger),
+                ToNetwork::EnterBranch(branch) => self.handle(Input::EnterBranch(branch)),
                 ToNetwork::Leave => self.handle(Input::Leave),
                 ToNetwork::Stop => return false,
             }
@@ -329,10 +331,10 @@ impl Network {
                 }
             }
             Output::Append(record) => self.append(&record),
-            Output::New(start) => self.work(Work::New { start }),
+            Output::New { start, retracted } => self.work(Work::New { start, retracted }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
-            Output::Undo { turns } => {
-                if let Err(why) = self.log.undo(turns) {
+            Output::Tail(turns) => {
+                if let Err(why) = self.log.tail(&turns) {
                     self.push(Event::RecordingStopped { why });
                 }
             }
@@ -340,10 +342,12 @@ impl Network {
                 turns,
                 ticks,
                 snapshot,
+                retracted,
             } => self.work(Work::Load {
                 turns,
                 ticks,
                 snapshot,
+                retracted,
             }),
             Output::Save { turns } => {
                 self.saves.push_back(turns);

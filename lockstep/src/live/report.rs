@@ -119,7 +119,7 @@ impl Report {
             if let Some(hash) = side.log_hash {
                 let _ = write!(text, "  log {hash}");
             }
-            let odd = match desync.odd.contains(&side.peer) {
+            let odd = match desync.minority.contains(&side.peer) {
                 true => "  (differs from most)",
                 false => "",
             };

@@ -1,13 +1,16 @@
 //! The log as other peers are given it, within a bound of bytes.
 
+use super::bundle::Bundle;
 use super::encoded_log::EncodedLog;
 use super::record::Record;
 use super::start::Start;
+use super::tail::{Tail, TailChange};
 use std::sync::Arc;
 
 /// All turns and roster changes, or nothing.
 pub(crate) struct Archive {
     kept: Option<(Arc<Start>, EncodedLog)>,
+    tail: Tail,
     /// Bytes that it keeps at most.
     limit: u64,
 }
@@ -15,31 +18,50 @@ pub(crate) struct Archive {
 impl Archive {
     /// An empty one that keeps up to `limit` bytes, or none at all where that is 0.
     pub(crate) fn new(limit: u64) -> Self {
-        let limit = limit.min(u32::MAX.into());
-        Archive { kept: None, limit }
+        Archive {
+            kept: None,
+            tail: Tail::default(),
+            limit: limit.min(u32::MAX.into()),
+        }
     }
 
     /// Takes a record that was appended to the log, if a world is derived from it.
-    pub(crate) fn take(&mut self, record: &Record) {
-        match (record, &mut self.kept) {
-            (Record::Start(start), _) if self.limit > 0 => {
+    pub(crate) fn append(&mut self, record: &Record) {
+        match record {
+            Record::Start(start) if self.limit > 0 => {
                 self.kept = Some((start.clone(), EncodedLog::behind(start)));
             }
-            (Record::Bundle(_) | Record::Roster(_), Some((_, log))) => {
-                log.append(record);
-                if log.len() > self.limit {
-                    // Half a log is of no use, and its memory is.
-                    *self = Archive::new(0);
-                }
+            Record::Bundle(bundle) => {
+                let change = self.tail.append(bundle);
+                self.change(&change);
             }
+            Record::Roster(_) => self.put(record),
             _ => {}
         }
     }
 
-    /// Takes back every turn from this one on.
-    pub(crate) fn undo(&mut self, turn: u32) {
-        if let Some((_, log)) = &mut self.kept {
+    /// Takes the turns that stand behind the log now.
+    pub(crate) fn tail(&mut self, turns: &[Bundle]) {
+        let change = self.tail.replace(turns);
+        self.change(&change);
+    }
+
+    fn change(&mut self, change: &TailChange<'_>) {
+        if let (Some(turn), Some((_, log))) = (change.take_back, &mut self.kept) {
             log.truncate_turns(turn);
+        }
+        for bundle in change.write {
+            self.put(&Record::Bundle(bundle.clone()));
+        }
+    }
+
+    fn put(&mut self, record: &Record) {
+        if let Some((_, log)) = &mut self.kept {
+            log.append(record);
+            if log.len() > self.limit {
+                // Half a log is of no use, and its memory is.
+                *self = Archive::new(0);
+            }
         }
     }
 
@@ -64,11 +86,11 @@ impl Archive {
 mod tests {
     use super::*;
     use crate::LogHash;
-    use crate::log::fixture::{false_alarm, start, turn, turns};
+    use crate::log::fixture::{bundle, false_alarm, start, turn, turns};
 
     fn archive(limit: u64) -> Archive {
         let mut archive = Archive::new(limit);
-        archive.take(&Record::Start(start(3)));
+        archive.append(&Record::Start(start(3)));
         archive
     }
 
@@ -77,12 +99,12 @@ mod tests {
         let change = Record::Roster(false_alarm(&start(3), 0, 2, LogHash([4; 16])));
         let idle = |at| turn(at, false, Vec::new());
         let mut archive = archive(2);
-        archive.take(&idle(0));
-        archive.take(&idle(1));
+        archive.append(&idle(0));
+        archive.append(&idle(1));
         assert_eq!((archive.turns(), archive.page(0, 100).len()), (2, 2));
         // What exceeds the limit is no turn.
-        archive.take(&change);
-        archive.take(&idle(2));
+        archive.append(&change);
+        archive.append(&idle(2));
         assert_eq!((archive.turns(), archive.page(0, 100).len()), (0, 0));
         assert_eq!(archive.start(), None);
     }
@@ -91,15 +113,18 @@ mod tests {
     fn an_archive_leaves_out_what_no_world_is_derived_from() {
         let mut archive = archive(1 << 20);
         for record in turns(3) {
-            archive.take(&record);
+            archive.append(&record);
         }
         let checksum = sim::Checksum(1);
-        archive.take(&Record::Checksum { turns: 3, checksum });
-        let page = archive.page(0, 1 << 20);
+        archive.append(&Record::Checksum { turns: 3, checksum });
+        let page = archive.page(0, 1 << 20).to_vec();
         let mut codec = crate::log::Codec::behind(&start(3));
-        let read = codec.decode_all(page, &crate::Limits::default());
+        let read = codec.decode_all(&page, &crate::Limits::default());
         assert_eq!(read, Ok(turns(3)));
-        archive.undo(1);
-        assert_eq!((archive.turns(), archive.start()), (1, Some(&start(3))));
+        archive.tail(&[bundle(3)]);
+        assert_eq!(archive.turns(), 4);
+        archive.tail(&[]);
+        assert_eq!((archive.turns(), archive.page(0, 1 << 20)), (3, &page[..]));
+        assert_eq!(archive.start(), Some(&start(3)));
     }
 }

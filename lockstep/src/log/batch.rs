@@ -37,7 +37,7 @@ pub struct Batch {
     pub load: u16,
     /// The sender leaves: its batches are empty by rule from the next turn on.
     pub leaving: bool,
-    /// The epoch in which it was sealed. It counts for those who have come as far.
+    /// The epoch in which it was sealed. It counts for peers that have come as far.
     pub epoch: u32,
     /// The newest snapshot of the sender's world that no batch has reported: turns executed, and its hash.
     pub snapshot: Option<(u32, SnapshotHash)>,
@@ -245,7 +245,7 @@ pub struct SignedBatch {
     pub signature: [u8; 64],
 }
 
-/// Two different batches that one run of one peer's process signed for one turn: no correct peer does. Anyone who has
+/// Two different batches that one run of one peer's process signed for one turn: no correct peer does. A holder of
 /// the start can check it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivocation(pub SignedBatch, pub SignedBatch);

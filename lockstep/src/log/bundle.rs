@@ -37,6 +37,7 @@ pub struct LogEntry {
 
 /// What an entry of a bundle is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum What {
     /// A command of the game, encoded. The `n`-th command of its seat in the log has the number `n`.
     Command(Arc<[u8]>),

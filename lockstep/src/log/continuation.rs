@@ -10,9 +10,9 @@ use crate::text::{MAX_BUILD, MAX_NAME};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 
-/// From here on the match is that of one player, who has all its seats: against bots, or to see what else could have
-/// been. Those who played until then have no part in it, and their signatures say nothing of it: every turn behind it is
-/// signed by the key that it names, as every turn before it is signed by theirs.
+/// From here on the match is that of one player in all its seats: against bots, or to see what else could have been. The
+/// players until then have no part in it, and their signatures say nothing of it. The key that it names signs every turn
+/// behind it, as theirs sign every turn before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The epoch that it ends; the first is 0.
@@ -67,8 +67,8 @@ impl Continuation {
         }
     }
 
-    /// The start as it counts from here on: the same match, with one peer that has all seats. Nobody signs it; the
-    /// continuation itself is signed.
+    /// The start as it counts from here on: the same match, with one peer that has all seats. It is not signed; the
+    /// continuation itself is.
     pub fn start(&self, before: &Start) -> Start {
         Start {
             terms: Terms {

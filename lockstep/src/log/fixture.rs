@@ -46,11 +46,20 @@ pub(crate) fn turn(turn: u32, paused: bool, whats: Vec<What>) -> Record {
         what,
     };
     Record::Bundle(Bundle {
-        turn: TurnNumber(turn),
-        plan: Plan::default(),
         paused,
         entries: whats.into_iter().map(entry).collect(),
+        ..bundle(turn)
     })
+}
+
+/// An idle turn.
+pub(crate) fn bundle(turn: u32) -> Bundle {
+    Bundle {
+        turn: TurnNumber(turn),
+        plan: Plan::default(),
+        paused: false,
+        entries: Vec::new(),
+    }
 }
 
 /// So many turns, every fifth of them with a long text.

@@ -83,7 +83,8 @@ impl Head {
             Record::Roster(change) => {
                 let follows = change.follows_on(self.turns, self.tip(), self.began(), self.roster);
                 let alike = change.value.log_hash.is_none_or(|hash| hash == self.hash);
-                if self.alone || !follows || !alike || !self.is_next(change, signer) {
+                let next = self.is_next(change, signer) || self.is_branch(change, signer);
+                if self.alone || !follows || !alike || !next {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);
@@ -126,6 +127,13 @@ impl Head {
     pub(crate) fn is_next(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
         change.epoch == self.epoch
             && change.is_decided_by(&self.start, self.roster, verifier(signer))
+    }
+
+    /// Whether this change begins a branch of the match. A log may go on so; whether its peer does is for its player to
+    /// say.
+    pub(crate) fn is_branch(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
+        change.epoch == self.epoch
+            && change.begins_branch(&self.start, self.roster, verifier(signer))
     }
 
     fn change(&mut self, change: &RosterChange) {
@@ -224,6 +232,14 @@ impl Head {
     /// A batch's content, where its peer signed it.
     pub(crate) fn read(&self, signed: &SignedBatch, signer: &dyn Signer) -> Option<Batch> {
         let batch = Batch::decode(&signed.content).ok()?;
+        // Batches of the match that a branch has left say nothing in the branch.
+        let mut branches = self
+            .changes
+            .iter()
+            .filter(|change| change.branch().is_some());
+        if branches.any(|change| batch.epoch <= change.epoch) {
+            return None;
+        }
         let runs = self.runs.iter().rev();
         let mut of_peer =
             runs.filter(|(from, peer, _)| *peer == signed.peer && *from <= batch.epoch);

@@ -1,14 +1,17 @@
 //! A log in memory.
 
+use super::bundle::Bundle;
 use super::codec::Codec;
 use super::record::Record;
 use super::store::{LogStore, StoreError};
+use super::tail::Tail;
 use crate::TurnNumber;
 use std::time::Duration;
 
 /// Keeps records in memory, up to a bound of bytes.
 pub struct Memory {
     records: Vec<Record>,
+    tail: Tail,
     bytes: u64,
     limit: u64,
     codec: Codec,
@@ -20,6 +23,7 @@ impl Memory {
     pub fn new(limit: u64) -> Self {
         Memory {
             records: Vec::new(),
+            tail: Tail::default(),
             bytes: 0,
             limit,
             codec: Codec::default(),
@@ -27,7 +31,7 @@ impl Memory {
         }
     }
 
-    /// All records.
+    /// The records of the log, without the tail.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -45,25 +49,16 @@ impl LogStore for Memory {
             self.full = true;
             return Err(StoreError::Full { limit: self.limit });
         }
+        if let Record::Bundle(bundle) = record {
+            self.tail.append(bundle);
+        }
         self.records.push(record.clone());
         Ok(())
     }
 
-    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
-        let gone =
-            |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turns);
-        if let Some(from) = self.records.iter().position(gone) {
-            let kept: Vec<Record> = self.records.drain(..from).collect();
-            *self = Memory {
-                full: self.full,
-                ..Memory::new(self.limit)
-            };
-            for record in kept {
-                let mut encoded = Vec::new();
-                self.codec.encode(&record, &mut encoded);
-                self.bytes += encoded.len() as u64;
-                self.records.push(record);
-            }
+    fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError> {
+        if !self.full {
+            self.tail.replace(turns);
         }
         Ok(())
     }
@@ -75,12 +70,13 @@ impl LogStore for Memory {
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
         let mut page = Vec::new();
         let mut bytes = 0;
-        for record in &self.records {
-            match record {
-                Record::Start(_) => page.push(record.clone()),
+        let tail = self.tail.turns().cloned().map(Record::Bundle);
+        for record in self.records.iter().cloned().chain(tail) {
+            match &record {
+                Record::Start(_) => page.push(record),
                 Record::Bundle(bundle) if bundle.turn >= from && bytes < max_bytes => {
                     bytes += bundle.entries.iter().map(size_of_val).sum::<usize>() + 1;
-                    page.push(record.clone());
+                    page.push(record);
                 }
                 _ => {}
             }

@@ -57,6 +57,7 @@ struct Reported {
 
 /// Another plan, from the next turn on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Metered {
     /// The plan.
     pub plan: Plan,

@@ -11,7 +11,7 @@ use crate::LogHash;
 use sim::{Checksum, Outcome};
 use std::sync::Arc;
 
-/// One record of the log.
+/// One record of the log. Exhaustive: a store has to keep every kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
     /// How the match began. The first record.

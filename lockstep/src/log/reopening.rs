@@ -1,4 +1,5 @@
-//! How a match goes on whose processes have all died: a roster change that new runs of them decide.
+//! How a match goes on whose processes have died: a roster change that new runs of them decide. With a quorum of the
+//! roster it reopens the match; without one it begins a branch.
 
 use super::chain::Chain;
 use super::document::{Document, Kind};
@@ -11,8 +12,11 @@ use crate::{Incarnation, LogHash, MatchId};
 pub struct Reopening {
     /// Hash of the log up to the cut, with the changes chained in that wait for their first turn.
     pub log_hash: LogHash,
-    /// Who goes on, ascending: the new roster.
+    /// The runs that go on, ascending: the new roster.
     pub runs: Vec<NewRun>,
+    /// It begins a branch: a match of its own, by its players' word and without a quorum. It decides nothing in the match
+    /// that it leaves.
+    pub branch: bool,
 }
 
 /// The run of a peer's process that goes on for it.
@@ -42,7 +46,24 @@ impl Reopening {
         }
     }
 
+    /// The id of the match that begins with a branch from this start's match, at this cut.
+    pub(super) fn branch_id(&self, start: &Start, cut: u32) -> MatchId {
+        let mut chain = Chain::new("lockstep branch id 1");
+        chain.bytes(&start.match_id.0);
+        chain.number(cut);
+        chain.bytes(&self.log_hash.0);
+        for run in &self.runs {
+            let signer = start.roster.get(usize::from(run.peer));
+            chain.bytes(&signer.map_or([0; 32], |signer| signer.peer.0));
+            chain.bytes(&run.incarnation.0);
+        }
+        MatchId(chain.end().0)
+    }
+
     pub(super) fn chain(&self, chain: &mut Chain) {
+        if self.branch {
+            chain.bytes(b"branch");
+        }
         chain.bytes(&self.log_hash.0);
         chain.number(self.runs.len() as u32);
         for run in &self.runs {

@@ -23,7 +23,7 @@ pub struct RosterChange {
     pub value: Value,
     /// The peers that accepted, ascending, by index in the start's roster, with their signatures of an [`Accept`].
     pub accepts: Vec<(u8, [u8; 64])>,
-    /// That those who go for cheating did: one for each, ascending.
+    /// Proofs that the peers which go for cheating did: one for each, ascending.
     pub proofs: Vec<Equivocation>,
     /// The match was reopened here after the processes of its peers had died. Then the accepts are signatures of the new
     /// runs under the reopening.
@@ -51,6 +51,7 @@ impl Gone {
 
 /// Why a roster changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RosterCause {
     /// Peers left.
     Left,
@@ -67,6 +68,8 @@ pub enum RosterCause {
     /// The match was reopened after quorum loss, or after all processes had died. Its peers play on from the newest turn
     /// that a quorum recorded.
     Reopened,
+    /// A branch began: its peers go on by their players' word and without a quorum, in a match of their own.
+    Branched,
 }
 
 impl RosterCause {
@@ -80,19 +83,20 @@ impl RosterCause {
             RosterCause::FalseAlarm => "false-alarm",
             RosterCause::Rejoined => "rejoined",
             RosterCause::Reopened => "reopened",
+            RosterCause::Branched => "branched",
         }
     }
 }
 
 impl RosterChange {
-    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself, as
-    /// had whom the value tells of.
+    /// The peers `gone` from the roster, by cause. A peer that is not in `removed` had left by itself, as had those that
+    /// the value says so of.
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
         let value = &self.value;
         let removed = removed.without(value.left);
         let known = value.cheats.or(value.odd);
-        let causes = match self.reopening {
-            Some(_) => vec![(RosterCause::Reopened, gone)],
+        let causes = match &self.reopening {
+            Some(reopening) => vec![(cause_of(reopening), gone)],
             None => vec![
                 (RosterCause::Cheated, value.cheats),
                 (RosterCause::Desynced, value.odd.without(value.cheats)),
@@ -107,8 +111,10 @@ impl RosterChange {
 
     /// Why the roster changed, by which those are `gone`: see [`gone`](Self::gone).
     pub fn cause(&self, gone: &[Gone]) -> RosterCause {
+        if let Some(reopening) = &self.reopening {
+            return cause_of(reopening);
+        }
         match (gone.first(), self.value.joins) {
-            _ if self.reopening.is_some() => RosterCause::Reopened,
             (Some(gone), _) => gone.cause,
             (None, Some(_)) => RosterCause::Rejoined,
             (None, None) => RosterCause::FalseAlarm,
@@ -117,7 +123,8 @@ impl RosterChange {
 
     /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
     /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
-    /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.
+    /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold. A branch is
+    /// decided by no roster: see [`begins_branch`](Self::begins_branch).
     pub fn is_decided_by(
         &self,
         start: &Start,
@@ -125,7 +132,9 @@ impl RosterChange {
         verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         if let Some(reopening) = &self.reopening {
-            return self.is_reopened_by(reopening, start, roster_before, verify);
+            return !reopening.branch
+                && Voters::new(roster_before).is_quorum(reopening.roster())
+                && self.is_signed_by_runs(reopening, start, roster_before, verify);
         }
         let holds = |(peer, signature): &(u8, [u8; 64])| {
             let accept = Accept::of(start, *peer, self.epoch, self.ballot, self.value);
@@ -157,9 +166,36 @@ impl RosterChange {
             && self.value.log_hash.is_some()
     }
 
-    /// Puts the runs of processes that come back in the place of those before: from now on `start` tells whose
-    /// signatures hold in the new epoch.
+    /// Whether it begins a branch, and all peers have signed it that go on in it. Peers follow it by their players' word
+    /// alone; for a log also [`follows_on`](Self::follows_on) must hold.
+    pub fn begins_branch(
+        &self,
+        start: &Start,
+        roster_before: Peers,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        self.branch().is_some_and(|branch| {
+            !branch.runs.is_empty() && self.is_signed_by_runs(branch, start, roster_before, verify)
+        })
+    }
+
+    /// The branch that it begins, if it is one.
+    pub fn branch(&self) -> Option<&Reopening> {
+        self.reopening.as_ref().filter(|reopening| reopening.branch)
+    }
+
+    /// The match that goes on behind it: that of `start`, or the branch that begins.
+    pub fn match_behind(&self, start: &Start) -> MatchId {
+        let branch = self.branch();
+        branch.map_or(start.match_id, |branch| {
+            branch.branch_id(start, self.value.cut)
+        })
+    }
+
+    /// Puts the runs of processes that come back in the place of those before, and a branch in the place of its match:
+    /// from now on `start` tells whose signatures hold in the new epoch, and for which match.
     pub fn apply(&self, start: &mut Start) {
+        start.match_id = self.match_behind(start);
         for (peer, incarnation) in self.new_runs() {
             if let Some(place) = start.roster.get_mut(usize::from(peer)) {
                 place.incarnation = incarnation;
@@ -168,9 +204,16 @@ impl RosterChange {
     }
 }
 
+fn cause_of(reopening: &Reopening) -> RosterCause {
+    match reopening.branch {
+        true => RosterCause::Branched,
+        false => RosterCause::Reopened,
+    }
+}
+
 impl RosterChange {
-    /// Whether a quorum of the roster before has signed this reopening, each as another run than `start` names.
-    pub(crate) fn is_reopened_by(
+    /// Whether all peers have signed this reopening that go on by it, each as another run than `start` names.
+    fn is_signed_by_runs(
         &self,
         reopening: &Reopening,
         start: &Start,
@@ -195,7 +238,6 @@ impl RosterChange {
             && self.value == value
             && self.proofs.is_empty()
             && roster.is_within(roster_before)
-            && Voters::new(roster_before).is_quorum(roster)
             && reopening.runs.iter().all(is_new)
             && signatures.add_all(self.accepts.iter().copied(), verify)
             && signatures.fulfils(Rule::All)
@@ -208,12 +250,14 @@ impl RosterChange {
         let Some(reopening) = &self.reopening else {
             return self.value.cut == turns;
         };
-        // Where the epoch has no turn, its decision is all there is to attest.
-        let attested = began == turns || Voters::new(roster).is_quorum(reopening.holders());
+        // Where the epoch has no turn, its decision is all there is to attest. A branch is attested by its signers alone.
+        let attested = began == turns
+            || reopening.branch
+            || Voters::new(roster).is_quorum(reopening.holders());
         self.value.cut == turns && reopening.log_hash == log_hash && attested
     }
 
-    /// Whether those who signed it signed what the log was at its cut.
+    /// Whether its signers signed what the log was at its cut.
     pub(crate) fn binds_log(&self) -> bool {
         self.reopening.is_some() || self.value.log_hash.is_some()
     }
@@ -304,7 +348,7 @@ pub(super) fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
             out.extend_from_slice(&joins.incarnation.0);
         }
         (Some(reopening), _) => {
-            out.push(2);
+            out.push(if reopening.branch { 3 } else { 2 });
             out.extend_from_slice(&reopening.log_hash.0);
             put_varint(out, reopening.runs.len() as u64);
             for run in &reopening.runs {
@@ -367,7 +411,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
             });
             None
         }
-        2 => Some(reopening(reader)?),
+        kind @ (2 | 3) => Some(reopening(reader, kind == 3)?),
         _ => return Err(reader.fail("no such roster change")),
     };
     value.odd = Peers(u16::from_le_bytes(reader.array()?));
@@ -397,7 +441,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     })
 }
 
-fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
+fn reopening(reader: &mut Reader<'_>, branch: bool) -> Result<Reopening, DecodeError> {
     let log_hash = LogHash(reader.array()?);
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let runs = (0..count)
@@ -409,5 +453,9 @@ fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
             })
         })
         .collect::<Result<_, DecodeError>>()?;
-    Ok(Reopening { log_hash, runs })
+    Ok(Reopening {
+        log_hash,
+        runs,
+        branch,
+    })
 }

@@ -1,11 +1,13 @@
 //! Where a peer keeps its log.
 
+use super::bundle::Bundle;
 use super::record::Record;
 use crate::TurnNumber;
 use std::time::Duration;
 
 /// A store that cannot keep the log any more. It keeps what it has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The disk refused a write.
     #[error("cannot write the replay: {0}")]
@@ -23,24 +25,29 @@ pub enum StoreError {
 
 /// Where one peer keeps its log. [`Memory`](super::Memory) here; the file is `replay::Recorder`.
 ///
+/// The log grows at its end. Behind it stands the **tail**: turns that are complete, and executed, and not final yet.
+/// [`Tail`](super::Tail) tells a store what to write when the tail changes.
+///
 /// Nothing here may wait: the match goes on while a store writes.
 pub trait LogStore: Send {
-    /// Appends a record.
+    /// Appends a record for good. A turn that stands first in the tail goes from there into the log. Another record is
+    /// about turns of the log; it may come while the tail holds turns, which stay behind it.
     ///
     /// # Errors
     /// [`StoreError`], once; later records are dropped silently.
     fn append(&mut self, record: &Record) -> Result<(), StoreError>;
 
-    /// Takes back every turn from `turns` on, and what was appended after it.
+    /// Replaces the tail by these turns, the first of which follows on the log's last one. Comes before the world
+    /// executes any of them.
     ///
     /// # Errors
-    /// As [`append`](Self::append); [`StoreError::NotKept`] where the turns are too far back.
-    fn undo(&mut self, turns: u32) -> Result<(), StoreError>;
+    /// As [`append`](Self::append).
+    fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError>;
 
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;
 
-    /// Start, and the bundles from turn `from` on, up to about `max_bytes`.
+    /// Start, and the bundles from turn `from` on, those of the tail included, up to about `max_bytes`.
     ///
     /// # Errors
     /// [`StoreError::NotKept`], or the disk's error.

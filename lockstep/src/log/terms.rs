@@ -123,42 +123,45 @@ impl Default for PauseBudget {
 
 /// What becomes of a peer whose machine takes longer for a tick than the match has for it.
 ///
-/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
+/// Under either policy ticks become longer for all, four times at most, until it keeps up; all are told which peer it is.
 /// They are short again once it has been fast enough for some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum OnSlow {
-    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
-    /// wait for it and it is removed for being late.
+    /// The match stays slow for as long as it takes: for friends. A peer that cannot keep up even so falls behind, until
+    /// turns wait for it and it is removed for being late.
     #[default]
     Meter,
     /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
-    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
+    /// the time is given back: for strangers: a false measurement buys no more than being late.
     Remove,
 }
 
-/// What becomes of a match when its peers' worlds differ, or their logs do and nobody is proved to have cheated.
+/// What becomes of a match when its peers' worlds differ, or their logs do and no peer is proved to have cheated.
 ///
 /// Under either policy every peer writes a desync report, and the log holds what each one reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum OnDesync {
     /// It stands still for all: no turn is executed any more, and every peer ends with
     /// [`EndReason::Desync`](crate::EndReason::Desync). For development, where a difference is to be looked at.
     Pause,
-    /// The others go on without those who differ, where a quorum of the roster reported the same and is more than half
-    /// of all who reported. Anything else is as under [`Pause`](Self::Pause): nobody knows then who is right. So it is
-    /// with two peers, and where halves stand against each other, although one of them has the tie-break: that settles
-    /// who goes on, not who is right.
+    /// A quorum that reported the same goes on without the peers that differ, if it is more than half of all that
+    /// reported. Anything else is as under [`Pause`](Self::Pause), for no peer knows then which world is right. So it is
+    /// with two peers, and where halves differ although one has the tie-break: a tie-break says which half goes on, not
+    /// which is right.
     ///
-    /// Who is removed so may come back, from a snapshot that a quorum signed or from the start, and once only: memory
-    /// that flips a bit is no lie, but whoever strays again would go on to do so.
+    /// A peer that is removed so may come back once, from a snapshot that a quorum signed or from the start. Memory that
+    /// flips a bit is no lie, but a peer that strays again would go on to do so.
     #[default]
     RemoveMinority,
 }
 
-/// Who plays the seats of a peer that has left or was removed, until it comes back.
+/// What plays the seats of a peer that has left or was removed, until it comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Absent {
-    /// Nobody: they stand idle.
+    /// Nothing: they stand idle.
     #[default]
     Idle,
     /// The world's own AI, if it has one: nothing of that goes over the network.

@@ -19,6 +19,7 @@ pub struct Identity {
 
 /// Why there is no identity.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdentityError {
     /// The operating system names no folder for this user's data.
     #[error("this system names no folder for a user's data: say which identity file to use")]

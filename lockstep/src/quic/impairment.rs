@@ -41,6 +41,7 @@ pub struct Impairment {
 
 /// A text that describes no impairment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImpairmentError {
     /// A part that is no `name=value`.
     #[error("`{part}` is no name=value: write for instance delay=50ms,loss=5%")]

@@ -2,13 +2,16 @@
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Bundle, Record, Start, Terms};
-use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin};
+use crate::{
+    Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin, TurnNumber,
+};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What a session is told.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A link is up.
     LinkUp {
@@ -72,6 +75,9 @@ pub enum Input<'a> {
     Resume,
     /// The players of this peer want to wait longer for whom turns wait for.
     WaitLonger,
+    /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
+    /// of it.
+    EnterBranch(MatchId),
     /// The world has executed the next turn.
     Executed {
         /// Checksum of the world after it.
@@ -94,7 +100,7 @@ pub enum Input<'a> {
     Timeout,
 }
 
-/// What a session wants done, in this order.
+/// What a session wants done, in this order. Exhaustive: its driver has to do all of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Dial a peer.
@@ -118,17 +124,20 @@ pub enum Output {
         /// The bytes.
         bytes: Arc<[u8]>,
     },
-    /// Append a record to the log. Comes before the turn it holds is executed.
+    /// Append a record to the log, for good: [`LogStore::append`](crate::log::LogStore::append).
     Append(Record),
+    /// Replace the provisional turns behind the log: [`LogStore::tail`](crate::log::LogStore::tail). Comes before a turn
+    /// among them is executed.
+    Tail(Vec<Bundle>),
     /// Build the world, or build it anew, and answer [`Input::Loaded`] or [`Input::LoadFailed`].
-    New(Arc<Start>),
+    New {
+        /// How the match began.
+        start: Arc<Start>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
+    },
     /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole, but for [`Output::Load`].
     Execute(Bundle),
-    /// Take turns back: every one from `turns` on leaves the log. [`Output::Load`] or [`Output::New`] follows.
-    Undo {
-        /// Turns that stay.
-        turns: u32,
-    },
     /// Replace the world by a snapshot, after all that was asked for before, and answer [`Input::Loaded`]. Turns after
     /// it are handed out again.
     Load {
@@ -138,6 +147,8 @@ pub enum Output {
         ticks: u64,
         /// What [`sim::State::save`] wrote.
         snapshot: Arc<[u8]>,
+        /// Turns from this one on were executed before, and are retracted.
+        retracted: Option<TurnNumber>,
     },
     /// Save the world once every turn handed out so far is executed, and answer [`Input::Snapshot`].
     Save {
@@ -181,6 +192,7 @@ pub struct SessionConfig {
 pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
 
 /// What a peer is in its lobby.
+#[non_exhaustive]
 pub enum Role {
     /// It opened the match and decides who comes in.
     Host(HostConfig),
@@ -214,6 +226,14 @@ pub enum Role {
         /// For so long those who are a quorum wait for the others.
         wait: Duration,
     },
+    /// It goes on alone where its log ends, without a quorum: in a branch, a match of its own that the other players may
+    /// enter by their own word, each by [`Role::Rejoin`] and [`Input::EnterBranch`].
+    Branch {
+        /// What an earlier run has logged. The contacts are not dialled until the branch has begun.
+        from: Rejoin,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
+    },
     /// It goes on alone from a moment of a match that others played, in all seats.
     PlayOn {
         /// The moment. Its log is in the caller's store already: what is appended follows on it.
@@ -243,6 +263,7 @@ pub struct HostConfig {
 
 /// A setting that no session can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// No seat, or more than the match has.
     #[error(
@@ -370,7 +391,7 @@ impl SessionConfig {
                 }
             }
             // Nobody has to be reached from here.
-            Role::Reopen { .. } => {}
+            Role::Reopen { .. } | Role::Branch { .. } => {}
             Role::PlayOn {
                 plan, turn_limit, ..
             } => {

@@ -24,7 +24,11 @@ mod turns;
 mod verify;
 mod wire;
 
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use self::membership::paxos as roster;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
@@ -117,6 +121,9 @@ impl Session {
             Role::Reopen { from, rules, wait } => {
                 Phase::Lobby(Box::new(Lobby::reopen(&core, own, from, rules, wait)))
             }
+            Role::Branch { from, rules } => {
+                Phase::Lobby(Box::new(Lobby::branch(&core, own, from, rules)))
+            }
             Role::PlayOn {
                 from,
                 plan,
@@ -172,7 +179,7 @@ impl Session {
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
             .iter()
-            .filter(|output| matches!(output, Output::New(_) | Output::Load { .. }));
+            .filter(|output| matches!(output, Output::New { .. } | Output::Load { .. }));
         self.worlds_awaited += worlds.count() as u32;
         outputs
     }
@@ -320,6 +327,11 @@ impl Session {
             Input::WaitLonger => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.wait_longer();
+                }
+            }
+            Input::EnterBranch(branch) => {
+                if let Phase::Rejoin(joiner) = &mut self.phase {
+                    joiner.enter_branch(branch);
                 }
             }
             Input::Executed {

@@ -5,7 +5,7 @@ use super::player::Player;
 use super::rejoin::{Answer, Ask, Asked, Offer, PART, Serve, decode};
 use super::wire::WireBatch;
 use super::{Output, Phase, Session};
-use crate::log::{Archive, Codec, Record, Start};
+use crate::log::{Archive, Codec, Record, Start, encode_change};
 use crate::{Fault, JoinRefused, LinkId, MatchId};
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ impl Session {
     pub(super) fn serve(&mut self) {
         for output in &self.core.out {
             match output {
-                Output::Append(record) => self.archive.take(record),
-                Output::Undo { turns } => self.archive.undo(*turns),
+                Output::Append(record) => self.archive.append(record),
+                Output::Tail(turns) => self.archive.tail(turns),
                 _ => {}
             }
         }
@@ -74,10 +74,18 @@ impl Serving<'_> {
     }
 
     fn outline(&mut self, link: LinkId, match_id: MatchId) {
-        let start = self.archive.start();
-        let Some(start) = start.filter(|start| start.match_id == match_id) else {
+        let Some(start) = self.archive.start() else {
             return self.send(link, &Answer::Nothing);
         };
+        if self.playing.match_id() != match_id {
+            let change = self.playing.leaves(match_id);
+            let answer = change.map_or(Answer::Nothing, |change| Answer::Branch {
+                start: encoded(start),
+                change: encode_change(change),
+                match_id: self.playing.match_id(),
+            });
+            return self.send(link, &answer);
+        }
         let signed = self.playing.signed_snapshot();
         let keyframe = signed.map(|signed| signed.keyframe.clone());
         self.serve.offer(link, keyframe);
@@ -142,7 +150,8 @@ impl Serving<'_> {
         let known = known.is_some_and(|link| link.proved.is_some());
         match decode::<Ask>(bytes) {
             Ok(Ask::Outline { match_id }) if known => {
-                let why = match self.playing.match_id() == match_id {
+                let here = self.playing.match_id() == match_id;
+                let why = match here || self.playing.leaves(match_id).is_some() {
                     true => JoinRefused::NoSeat,
                     false => JoinRefused::OtherMatch,
                 };

@@ -22,8 +22,11 @@ use super::*;
 use crate::harness::peer_id as id;
 use crate::harness::{
     Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches, guest, hosted, settings,
+    without_votes,
 };
-use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Terms};
+use crate::log::{
+    Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Tail, TailChange, Terms,
+};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Outcome, RulesId, SeatState};
@@ -39,7 +42,8 @@ struct Peer {
     events: Vec<Event>,
     records: Vec<Record>,
     /// Turns that were left each time that some were taken back.
-    undone: Vec<u32>,
+    tail: Tail,
+    retracted: Vec<u32>,
     /// Turns of the snapshot that its world began with.
     loaded: u32,
     executed: u64,
@@ -110,7 +114,8 @@ impl Peer {
             turns: Vec::new(),
             events: Vec::new(),
             records: Vec::new(),
-            undone: Vec::new(),
+            tail: Tail::default(),
+            retracted: Vec::new(),
             loaded: 0,
             executed: 0,
             diverges_at: None,
@@ -262,17 +267,29 @@ impl Net {
     }
 }
 
+/// Takes what changes in what a store has written.
+fn write(records: &mut Vec<Record>, change: &TailChange<'_>) {
+    if let Some(from) = change.take_back {
+        records.retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= from));
+    }
+    records.extend(change.write.iter().cloned().map(Record::Bundle));
+}
+
 impl Surroundings for Around<'_> {
     fn perform(&mut self, at: usize, output: Output) -> Option<Input<'static>> {
         let peer = &mut self.peers[at];
         match output {
-            Output::New(_) => {
+            Output::New { retracted, .. } => {
+                peer.retracted.extend(retracted.map(|from| from.0));
                 peer.turns.clear();
                 (peer.loaded, peer.executed) = (0, 0);
                 let checksum = Checksum(1);
                 return Some(Input::Loaded { checksum });
             }
-            Output::Load { turns, .. } => {
+            Output::Load {
+                turns, retracted, ..
+            } => {
+                peer.retracted.extend(retracted.map(|from| from.0));
                 if peer.turns.is_empty() {
                     peer.loaded = turns;
                 }
@@ -286,11 +303,13 @@ impl Surroundings for Around<'_> {
                 let bytes = Arc::from([1, 2, 3]);
                 return Some(Input::Snapshot { turns, bytes });
             }
-            Output::Undo { turns } => {
-                peer.undone.push(turns);
-                let gone = |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turns);
-                let stay = peer.records.iter().position(gone);
-                peer.records.truncate(stay.unwrap_or(usize::MAX));
+            Output::Tail(turns) => {
+                let change = peer.tail.replace(&turns);
+                write(&mut peer.records, &change);
+            }
+            Output::Append(Record::Bundle(bundle)) => {
+                let change = peer.tail.append(&bundle);
+                write(&mut peer.records, &change);
             }
             Output::Append(record) => peer.records.push(record),
             Output::Event(event) => peer.events.push(event),

@@ -37,7 +37,7 @@ pub(crate) enum Control {
     Welcome { offer: Offer, attempt: u32 },
     /// You are not in, or not any more.
     Refused(JoinRefused),
-    /// Host to all: who is in.
+    /// Host to all: the peers in the lobby.
     Lobby(Vec<LobbyEntry>),
     /// Joiner to host: ready with this commitment to a share of the seed, or not ready.
     Ready { commit: Option<[u8; 32]> },
@@ -48,7 +48,7 @@ pub(crate) enum Control {
         attempt: u32,
         roster: Vec<LockedPeer>,
     },
-    /// Host to all: somebody failed; commit anew.
+    /// Host to all: a peer failed; commit anew.
     Unlock { attempt: u32 },
     /// Joiner to host: my share of the seed.
     Reveal { attempt: u32, share: [u8; 32] },
@@ -60,7 +60,7 @@ pub(crate) enum Control {
         signature: Signature,
         rtt_ms: u16,
     },
-    /// Host to all: everybody signed; turn 0 begins at this time on the host's clock.
+    /// Host to all: all have signed; turn 0 begins at this time on the host's clock.
     Go {
         attempt: u32,
         signatures: Vec<Signature>,
@@ -79,7 +79,7 @@ pub(crate) enum Control {
     Bye,
     /// To all, and on from them: what peers said about a roster change.
     Roster(Vec<SignedNote>),
-    /// To who lags behind an epoch, or comes back by its end: the decision that ended it, encoded as in the log.
+    /// To a peer that lags behind an epoch, or a joiner: the decision that ended it, encoded as in the log.
     Decided(Vec<u8>),
     /// To all, and on from them: what peers said of themselves.
     Words(Vec<SignedNote>),
@@ -88,7 +88,7 @@ pub(crate) enum Control {
         request: Request,
         addresses: Vec<String>,
     },
-    /// Between those who reopen a match.
+    /// Between peers that reopen a match.
     Reopen(Said),
     /// To all where logs differ: batches as they are held here. Two that differ of one peer for one turn prove it.
     Evidence(Vec<WireBatch>),
@@ -152,7 +152,7 @@ impl From<WireBatch> for SignedBatch {
 /// What one peer says about a roster change, or of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SignedNote {
-    /// Who, by index in the start's roster.
+    /// The peer, by index in the start's roster.
     pub peer: u8,
     /// The note or word, encoded.
     pub content: Vec<u8>,
@@ -171,7 +171,7 @@ pub(crate) struct Offer {
 pub(crate) struct LobbyEntry {
     pub peer: PeerId,
     pub name: String,
-    /// Empty where nobody tells.
+    /// Empty where it is not told.
     pub build: String,
     pub seats: Vec<Seat>,
     pub ready: bool,

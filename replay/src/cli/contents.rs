@@ -236,6 +236,7 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
         What::Resume => json!({"seat": seat, "pause": false}),
         What::Chat(text) => json!({"seat": seat, "chat": text}),
         What::Load(load) => json!({"seat": seat, "load_us": u32::from(*load) * 125 / 2}),
+        other => json!({"seat": seat, "entry": format!("{other:?}")}),
     }
 }
 
@@ -295,7 +296,7 @@ pub(super) fn trim(
     if json {
         to.json(&json!({
             "written": output.display().to_string(), "turns": turns, "bytes": reader.valid_bytes(),
-            "dropped_bytes": dropped, "tail": tail_json(reader.tail()),
+            "dropped_bytes": dropped, "tail": tail_json(reader.file_end()),
         }));
     } else {
         to.line(&format!(

@@ -55,12 +55,12 @@ struct Args {
 enum Command {
     /// Show what a file holds, without running it.
     #[command(
-        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
+        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"branches\":[{\"turn\",\"match_id\",\"seats\"}],\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
     )]
     Info(OneFile),
     /// Re-run every turn, and check checksums, history, signatures and keyframes.
     #[command(
-        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
+        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"branches\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
     )]
     Verify {
         #[command(flatten)]

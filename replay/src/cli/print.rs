@@ -1,6 +1,6 @@
 //! Output for people and scripts.
 
-use crate::Tail;
+use crate::FileEnd;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -77,12 +77,12 @@ impl<'a> Printer<'a> {
     }
 }
 
-pub(super) fn tail_json(tail: Tail) -> Value {
+pub(super) fn tail_json(tail: FileEnd) -> Value {
     match tail {
-        Tail::Complete => json!({"state": "complete"}),
-        Tail::Open => json!({"state": "open"}),
-        Tail::Cut { at, of } => json!({"state": "cut", "at": at, "of": of}),
-        Tail::Damaged { at } => json!({"state": "damaged", "at": at}),
+        FileEnd::Complete => json!({"state": "complete"}),
+        FileEnd::Open => json!({"state": "open"}),
+        FileEnd::Cut { at, of } => json!({"state": "cut", "at": at, "of": of}),
+        FileEnd::Damaged { at } => json!({"state": "damaged", "at": at}),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
 use crate::verify::{Options, Settled, Verified};
-use crate::{Reader, RosterAt, Tail};
+use crate::{FileEnd, Reader, RosterAt};
 use lockstep::log::{Continuation, LogEntry, Record, What};
 use lockstep::{Gone, RosterCause, TurnNumber};
 use serde_json::{Value, json};
@@ -39,9 +39,10 @@ pub(super) fn info<S: Simulation>(
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
             "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.terms.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
-            "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
+            "bytes": reader.file_bytes(), "tail": tail_json(reader.file_end()), "provisional": reader.provisional(), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "rosters": reader.rosters().iter().map(roster_json).collect::<Vec<_>>(),
+            "branches": branches_json(&reader),
             "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
         }));
     } else {
@@ -74,12 +75,24 @@ pub(super) fn info<S: Simulation>(
             .for_each(|cheat| to.line(&cheat.text(&reader)));
         let rosters = reader.rosters().iter();
         rosters.for_each(|at| roster_text(at, &reader, to));
+        branches_text(&reader, to);
         for continuation in reader.continuations() {
             to.line(&continued_text(continuation, &reader));
         }
+        provisional_text(&reader, to);
         to.line(&format!("result     {}", result_text(&reader)));
     }
     Ok(tail_verdict(path, &reader, json, to))
+}
+
+fn provisional_text(reader: &Reader, to: &mut Printer<'_>) {
+    let turns = reader.provisional();
+    if turns > 0 {
+        let turns = count(u64::from(turns), "turn");
+        to.line(&format!(
+            "tail       the last {turns}, provisional: other players may lack them"
+        ));
+    }
 }
 
 /// The game's setup; `None` if this build has other rules.
@@ -180,6 +193,7 @@ fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
             }
             RosterCause::Desynced => "world differed from the majority's",
             RosterCause::Reopened => "did not return when the match was reopened",
+            RosterCause::Branched => "has no part in the branch",
             _ => "connection lost, or too slow for too long",
         };
         to.line(&format!("removed    {names} from turn {turn} on: {why}"));
@@ -241,9 +255,10 @@ pub(super) fn verify<S: Simulation>(
             "signatures": verified.signatures, "attested_turns": verified.attested_turns,
             "checksum": verified.checksum.to_string(),
             "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
-            "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail),
+            "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail), "provisional": reader.provisional(),
             "wrong": verified.wrong.as_ref().map(ToString::to_string),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
+            "branches": branches_json(&reader),
             "continued": verified.continued.iter().map(|at| {
                 let mut json = continued_json(&at.continuation);
                 json["attested_turns"] = json!(at.attested_turns);
@@ -289,6 +304,8 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
         ),
         None => "history    this file holds no signature over its turns".to_owned(),
     });
+    provisional_text(reader, to);
+    branches_text(reader, to);
     for at in &verified.continued {
         to.line(&continued_text(&at.continuation, reader));
         to.line(&match at.attested_turns {
@@ -343,6 +360,7 @@ pub(super) fn diff(
             "agrees": diff.agrees(), "turns": [diff.turns.0, diff.turns.1], "equal_turns": diff.equal_turns,
             "equal_checksums": diff.equal_checksums, "difference": difference,
             "provisional_turns": [diff.provisional_turns.0, diff.provisional_turns.1],
+            "branches": [branches_json(&readers.0), branches_json(&readers.1)],
         }));
     } else {
         let equal = count(u64::from(diff.equal_turns), "turn");
@@ -372,6 +390,12 @@ pub(super) fn diff(
             "{} in common agree",
             count(u64::from(diff.equal_checksums), "checksum")
         ));
+        for (path, reader) in [(left, &readers.0), (right, &readers.1)] {
+            if reader.rosters().iter().any(|at| at.branch.is_some()) {
+                to.line(&format!("{}:", path.display()));
+                branches_text(reader, to);
+            }
+        }
     }
     if !diff.agrees() {
         return Ok(Verdict::Mismatch);
@@ -409,21 +433,31 @@ fn difference_text(difference: &Difference, reader: &Reader) -> String {
             thousands(u64::from(turn.0)),
             clock(reader.time_of(*turn))
         ),
+        Difference::Branched { turn, in_which } => format!(
+            "from turn {} ({}) on players go on in a branch in {}",
+            thousands(u64::from(turn.0)),
+            clock(reader.time_of(*turn)),
+            which(*in_which)
+        ),
         Difference::Continued { turn, in_which } => format!(
             "from turn {} ({}) on one player goes on alone in {}",
             thousands(u64::from(turn.0)),
             clock(reader.time_of(*turn)),
-            match in_which {
-                (true, true) => "both, differently",
-                (true, false) => "the first",
-                _ => "the second",
-            }
+            which(*in_which)
         ),
         Difference::Checksum { turns, left, right } => format!(
             "after {} ({}) the checksums differ: {left} against {right}",
             count(u64::from(*turns), "turn"),
             clock(reader.time_of(TurnNumber(*turns)))
         ),
+    }
+}
+
+fn which(in_which: (bool, bool)) -> &'static str {
+    match in_which {
+        (true, true) => "both, differently",
+        (true, false) => "the first",
+        _ => "the second",
     }
 }
 
@@ -438,6 +472,7 @@ fn entry_text(entry: Option<&LogEntry>) -> String {
                 What::Resume => "resume".to_owned(),
                 What::Chat(text) => format!("chat {text:?}"),
                 What::Load(load) => format!("load of {:.1} ms a tick", f64::from(*load) / 16.0),
+                other => format!("{other:?}"),
             };
             format!("seat {}'s {what}", entry.seat.0)
         }
@@ -464,6 +499,31 @@ fn continued_json(continuation: &Continuation) -> Value {
     })
 }
 
+/// The branches of a recording, by turn. Their results count as unagreed with the match.
+fn branches_json(reader: &Reader) -> Vec<Value> {
+    let branches = reader.rosters().iter();
+    let branches = branches.filter_map(|at| Some((at, at.branch?)));
+    let json = branches.map(|(at, branch)| {
+        let seats: Vec<u8> = at.seats.iter().map(|seat| seat.0).collect();
+        json!({"turn": at.turn.0, "match_id": branch.to_string(), "seats": seats})
+    });
+    json.collect()
+}
+
+fn branches_text(reader: &Reader, to: &mut Printer<'_>) {
+    for at in reader.rosters() {
+        if let Some(branch) = at.branch {
+            let seats: Vec<String> = at.seats.iter().map(|seat| seat.0.to_string()).collect();
+            to.line(&format!(
+                "branch     from turn {} ({}) on match {branch} of seat {}, without a quorum: its result is not agreed with the match",
+                thousands(u64::from(at.turn.0)),
+                clock(reader.time_of(at.turn)),
+                seats.join(", ")
+            ));
+        }
+    }
+}
+
 fn headline(reader: &Reader) -> String {
     let start = reader.start();
     let turns = reader.turns();
@@ -478,6 +538,14 @@ fn headline(reader: &Reader) -> String {
 }
 
 fn result_text(reader: &Reader) -> String {
+    let result = result_of(reader);
+    match reader.match_id() == reader.start().match_id {
+        true => result,
+        false => format!("{result}, in a branch: not agreed with the match"),
+    }
+}
+
+fn result_of(reader: &Reader) -> String {
     match reader.end() {
         None => "the recording has no end".to_owned(),
         Some(end) => match end.outcome {
@@ -523,7 +591,7 @@ pub(super) fn tail_verdict(
         to.problem(&format!("  {}", damage.remedy(name)));
         return Verdict::Damaged;
     }
-    if reader.tail() == Tail::Open && !json {
+    if reader.file_end() == FileEnd::Open && !json {
         let turns = reader.turns();
         to.line(&format!(
             "{name}: whole up to its last turn (turn {}, {}); the recording has no end",

@@ -3,7 +3,7 @@ use crate::diff::{Difference, diff};
 use crate::fixture::{self, Coins, Order};
 use crate::verify::{Options, Verified, Wrong, verify};
 use lockstep::log::{Continuation, Terms, What};
-use lockstep::{Config, Event, Match, Plan};
+use lockstep::{Config, Event, Hosting, Match, Plan};
 use sim::State as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,21 +25,24 @@ impl Recorded {
 
     /// Plays `more` turns on from a moment of a file; returns the new file.
     fn go_on(&self, from: &Path, turns: u32, more: u32, name: &str) -> PathBuf {
-        let mut moment = Moment::<Coins>::open(from, Some(turns)).unwrap();
+        let mut moment = WorldAt::<Coins>::open(from, Some(turns)).unwrap();
         let path = self.folder.path().join(name);
         let mut recorder = Recorder::create(&path).unwrap();
         moment.record_to(&mut recorder).unwrap();
         let config = Config {
             name: "eve".into(),
             log: Some(Box::new(recorder)),
-            terms: Terms {
-                turn_limit: Some(more),
-                plan: Plan {
-                    ticks: 2,
-                    delay_turns: 1,
-                    tick_ms: 1,
+            host: Hosting {
+                terms: Terms {
+                    turn_limit: Some(more),
+                    plan: Plan {
+                        ticks: 2,
+                        delay_turns: 1,
+                        tick_ms: 1,
+                    },
+                    ..Terms::default()
                 },
-                ..Terms::default()
+                ..Hosting::default()
             },
             ..Config::default()
         };
@@ -96,11 +99,11 @@ fn a_moment_has_the_world_of_its_turn() {
     let played = fixture::play(120);
     let recorded = Recorded::of(&played.records);
     for turns in [0, 1, 49, 50, 73, 119] {
-        let moment = Moment::<Coins>::open(&recorded.path, Some(turns)).unwrap();
+        let moment = WorldAt::<Coins>::open(&recorded.path, Some(turns)).unwrap();
         assert_eq!(moment.world(), &played.worlds[turns as usize], "{turns}");
         assert_eq!(moment.turns(), turns);
     }
-    let end = Moment::<Coins>::open(&recorded.path, None).unwrap();
+    let end = WorldAt::<Coins>::open(&recorded.path, None).unwrap();
     assert_eq!((end.turns(), end.world()), (120, &played.worlds[120]));
 }
 
@@ -111,7 +114,7 @@ fn playing_on_records_a_valid_replay_with_its_branch_turn() {
     let result = verified(&new);
     assert_eq!(result.wrong, None);
     assert_eq!((result.turns, result.of), (103, 103));
-    assert_eq!(result.tail, crate::Tail::Complete);
+    assert_eq!(result.tail, crate::FileEnd::Complete);
     let [continued] = &result.continued[..] else {
         panic!("{:?}", result.continued);
     };
@@ -259,7 +262,7 @@ fn a_wrong_keyframe_is_skipped() {
         }
     }
     let recorded = Recorded::of(&records);
-    let moment = Moment::<Coins>::open(&recorded.path, Some(110)).unwrap();
+    let moment = WorldAt::<Coins>::open(&recorded.path, Some(110)).unwrap();
     assert_eq!(moment.world(), &played.worlds[110]);
 }
 
@@ -267,7 +270,7 @@ fn a_wrong_keyframe_is_skipped() {
 fn invalid_moments_are_named() {
     let played = fixture::play(120);
     let recorded = Recorded::of(&played.records);
-    let open = |path: &Path, turns| Moment::<Coins>::open(path, turns).err().unwrap();
+    let open = |path: &Path, turns| WorldAt::<Coins>::open(path, turns).err().unwrap();
     let beyond = open(&recorded.path, Some(121));
     assert!(matches!(
         beyond,
@@ -277,7 +280,9 @@ fn invalid_moments_are_named() {
         }
     ));
     let reader = Reader::open(&recorded.path).unwrap();
-    let long = Moment::<Coins>::within(reader, Some(60), 59).err().unwrap();
+    let long = WorldAt::<Coins>::within(reader, Some(60), 59)
+        .err()
+        .unwrap();
     assert!(matches!(
         long,
         Error::TooLong {
@@ -299,7 +304,7 @@ fn invalid_moments_are_named() {
         open(&won.path, None),
         Error::Decided { turns: 40 }
     ));
-    assert!(Moment::<Coins>::open(&won.path, Some(39)).is_ok());
+    assert!(WorldAt::<Coins>::open(&won.path, Some(39)).is_ok());
     let mut edited = played.records.clone();
     for record in &mut edited {
         if let Record::Checksum {
@@ -311,7 +316,7 @@ fn invalid_moments_are_named() {
         }
     }
     let edited = Recorded::of(&edited);
-    assert!(Moment::<Coins>::open(&edited.path, Some(20)).is_ok());
+    assert!(WorldAt::<Coins>::open(&edited.path, Some(20)).is_ok());
     assert!(matches!(
         open(&edited.path, Some(90)),
         Error::OtherWorld { .. }
@@ -335,7 +340,7 @@ fn a_cut_file_can_be_played_on_from_its_valid_turns() {
     let recorded = Recorded::of(&played.records);
     let cut = recorded.folder.path().join("cut.replay");
     std::fs::write(&cut, bytes).unwrap();
-    let moment = Moment::<Coins>::open(&cut, None).unwrap();
+    let moment = WorldAt::<Coins>::open(&cut, None).unwrap();
     let turns = moment.turns();
     assert!((10..120).contains(&turns), "{turns}");
     assert_eq!(moment.world(), &played.worlds[turns as usize]);
@@ -351,7 +356,7 @@ fn a_continued_replay_cannot_be_rejoined() {
     records.retain(|record| !matches!(record, Record::End(_)));
     let open = Recorded::of(&records);
     assert!(matches!(
-        crate::reopen(&open.path, None),
+        crate::reopen(&open.path),
         Err(Error::Continued { turns: 73 })
     ));
 }

@@ -17,7 +17,7 @@ fn records(bytes: Vec<u8>) -> Vec<Record> {
 fn a_whole_file_returns_all_records() {
     let played = fixture::play(120);
     let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
-    assert_eq!(reader.tail(), Tail::Complete);
+    assert_eq!(reader.file_end(), FileEnd::Complete);
     assert_eq!(reader.turns(), 120);
     assert_eq!(reader.valid_bytes(), reader.file_bytes());
     let turns: Vec<u32> = reader.keyframes().iter().map(|k| k.turns).collect();
@@ -42,14 +42,14 @@ fn a_file_cut_anywhere_keeps_every_item_before_the_cut() {
                 assert_eq!(kept, whole[..kept.len()]);
                 assert!(kept.len() >= most, "a longer file holds no less");
                 most = kept.len();
-                match reader.tail() {
-                    Tail::Cut { at, of } => {
+                match reader.file_end() {
+                    FileEnd::Cut { at, of } => {
                         assert!(at < cut as u64 && of == cut as u64);
                         assert_eq!(at, reader.valid_bytes());
                     }
-                    Tail::Open => assert_eq!(reader.valid_bytes(), cut as u64),
-                    Tail::Complete => assert!(reader.end().is_some()),
-                    Tail::Damaged { .. } => panic!("cut at {cut}, not damaged"),
+                    FileEnd::Open => assert_eq!(reader.valid_bytes(), cut as u64),
+                    FileEnd::Complete => assert!(reader.end().is_some()),
+                    FileEnd::Damaged { .. } => panic!("cut at {cut}, not damaged"),
                 }
             }
             Err(Error::Empty) => assert_eq!(cut, 0),
@@ -74,8 +74,8 @@ fn a_flipped_bit_ends_the_prefix_before_it() {
                 let kept: Vec<Record> = reader.records().map(|r| r.unwrap()).collect();
                 assert_eq!(kept, whole[..kept.len()]);
                 assert!(matches!(
-                    reader.tail(),
-                    Tail::Cut { .. } | Tail::Damaged { .. }
+                    reader.file_end(),
+                    FileEnd::Cut { .. } | FileEnd::Damaged { .. }
                 ));
             }
             Err(Error::Foreign) => assert!(bit < 64),
@@ -113,7 +113,7 @@ fn a_flipped_bit_behind_the_last_seal_is_found() {
             assert!(reader.valid_bytes() <= bit as u64 / 8, "bit {bit} of {end}");
             let kept: Vec<Record> = reader.records().map(|r| r.unwrap()).collect();
             assert_eq!(kept, whole[..kept.len()]);
-            assert!(reader.tail() != Tail::Open && reader.tail() != Tail::Complete);
+            assert!(reader.file_end() != FileEnd::Open && reader.file_end() != FileEnd::Complete);
         }
     }
     assert!(tails > 20);
@@ -139,8 +139,8 @@ fn a_segment_is_valid_only_in_its_place() {
         bytes.extend(swapped.concat());
         let reader = Reader::from_bytes(bytes).unwrap();
         assert!(matches!(
-            reader.tail(),
-            Tail::Damaged { .. } | Tail::Cut { .. }
+            reader.file_end(),
+            FileEnd::Damaged { .. } | FileEnd::Cut { .. }
         ));
     }
 }
@@ -152,9 +152,9 @@ fn foreign_files_are_named() {
     let foreign = Reader::from_bytes(b"GIF89a, or anything else".to_vec());
     assert!(matches!(foreign, Err(Error::Foreign)));
     let mut newer = format::header();
-    newer[8] = 3;
+    newer[8] = 4;
     let newer = Reader::from_bytes(newer);
-    assert!(matches!(newer, Err(Error::Version { format: 3, .. })));
+    assert!(matches!(newer, Err(Error::Version { format: 4, .. })));
     let bare = Reader::from_bytes(format::header());
     assert!(matches!(bare, Err(Error::NotBegun)));
     let missing = Reader::open(Path::new("no such file"));
@@ -167,7 +167,7 @@ fn the_bytes_of_a_file_are_pinned() {
     let mut records = fixture::play(2).records;
     records.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
     let file = fixture::file_of(&records);
-    assert_eq!(&file[..12], b"\x93replay\n\x02\x00\x01\x00");
+    assert_eq!(&file[..12], b"\x93replay\n\x03\x00\x01\x00");
     let tail: String = file[file.len() - 31..]
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -179,7 +179,7 @@ fn the_bytes_of_a_file_are_pinned() {
     );
 }
 
-const GOLDEN: (usize, u32) = (428, 959_102_912);
+const GOLDEN: (usize, u32) = (428, 1_717_359_103);
 
 proptest! {
     /// On failure proptest prints the seed and stores it in `proptest-regressions/`, to repeat it first.

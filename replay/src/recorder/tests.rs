@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Reader, Tail, fixture};
+use crate::{FileEnd, Reader, fixture};
 use lockstep::Plan;
 use lockstep::log::Bundle;
 use std::sync::Mutex;
@@ -87,7 +87,10 @@ fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
             drop(recorder);
             let file = bytes.lock().unwrap().clone();
             if errors.is_empty() {
-                assert_eq!(Reader::from_bytes(file).unwrap().tail(), Tail::Complete);
+                assert_eq!(
+                    Reader::from_bytes(file).unwrap().file_end(),
+                    FileEnd::Complete
+                );
                 finished += 1;
                 break;
             }
@@ -104,11 +107,11 @@ fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
             let kept: Vec<Record> = reader.records().map(|record| record.unwrap()).collect();
             let kept = bundles(&kept);
             assert_eq!(kept, all[..kept.len()]);
-            match reader.tail() {
-                Tail::Cut { .. } => assert!(!truncates),
+            match reader.file_end() {
+                FileEnd::Cut { .. } => assert!(!truncates),
                 // The failing call was the last sync, or the index after the end.
-                Tail::Complete => assert_eq!(kept.len(), all.len()),
-                tail => assert_eq!(tail, Tail::Open),
+                FileEnd::Complete => assert_eq!(kept.len(), all.len()),
+                tail => assert_eq!(tail, FileEnd::Open),
             }
         }
     }
@@ -170,7 +173,7 @@ fn dropping_a_recorder_writes_every_turn() {
     }
     drop(recorder);
     let reader = Reader::open(&path).unwrap();
-    assert_eq!((reader.turns(), reader.tail()), (40, Tail::Open));
+    assert_eq!((reader.turns(), reader.file_end()), (40, FileEnd::Open));
 }
 
 #[test]
@@ -243,43 +246,52 @@ fn a_match_that_never_begins_leaves_no_file() {
 }
 
 #[test]
-fn undone_turns_leave_no_trace() {
+fn turns_that_are_taken_back_leave_no_trace() {
     let played = fixture::play(130);
-    let folder = std::env::temp_dir().join(format!("lockstep-undo-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     for (name, taken_back, until) in [
         ("a", 101, 112),
         ("b", 100, 101),
         ("c", 49, 110),
         ("d", 1, 3),
     ] {
-        let path = folder.join(name);
-        std::fs::remove_file(&path).ok();
+        let path = folder.path().join(name);
         let mut recorder = Recorder::create(&path).unwrap();
-        let turn_of = |record: &Record| match record {
-            Record::Bundle(bundle) => Some(bundle.turn.0),
-            _ => None,
-        };
         let place = |turn| {
-            let mut records = played.records.iter();
-            records
-                .position(|record| turn_of(record) == Some(turn))
-                .unwrap()
+            let is_turn =
+                |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == turn);
+            played.records.iter().position(is_turn).unwrap()
         };
-        for record in &played.records[..place(until)] {
+        let (mut before, after) = played.records.split_at(place(taken_back));
+        // The last record about turns before comes behind the tail.
+        let mut late = None;
+        if let Some((last, earlier)) = before.split_last()
+            && !matches!(last, Record::Bundle(_) | Record::Start(_))
+        {
+            (before, late) = (earlier, Some(last));
+        }
+        for record in before {
             recorder.append(record).unwrap();
         }
-        recorder.undo(taken_back).unwrap();
+        let tail = &played.records[place(taken_back)..place(until)];
+        let tail: Vec<Bundle> = bundles(tail).into_iter().cloned().collect();
+        for turns in 1..=tail.len() {
+            recorder.tail(&tail[..turns]).unwrap();
+        }
+        late.into_iter()
+            .for_each(|record| recorder.append(record).unwrap());
+        let read = recorder.read(TurnNumber(0), usize::MAX).unwrap();
+        assert_eq!(bundles(&read).len(), until as usize);
+        recorder.tail(&[]).unwrap();
         let read = recorder.read(TurnNumber(0), usize::MAX).unwrap();
         assert_eq!(bundles(&read).len(), taken_back as usize);
-        // A signature or a checksum about earlier turns may come again.
-        for record in &played.records[place(taken_back)..] {
+        for record in after {
             recorder.append(record).unwrap();
         }
         recorder.close().unwrap();
         let mut reader = Reader::open(&path).unwrap();
-        assert_eq!(reader.tail(), Tail::Complete, "{name}");
-        assert_eq!(reader.turns(), 130);
+        assert_eq!(reader.file_end(), FileEnd::Complete, "{name}");
+        assert_eq!((reader.turns(), reader.provisional()), (130, 0));
         let verified = crate::verify::verify::<fixture::Coins>(
             &mut reader,
             &crate::verify::Options::default(),
@@ -287,23 +299,36 @@ fn undone_turns_leave_no_trace() {
         );
         assert_eq!(verified.unwrap().wrong, None, "{name}");
     }
-    std::fs::remove_dir_all(&folder).ok();
 }
 
 #[test]
-fn undoing_too_many_turns_ends_the_file_with_an_error() {
+fn a_keyframe_behind_turns_that_are_taken_back_stays() {
     let played = fixture::play(130);
-    let bytes = Arc::new(Mutex::new(Vec::new()));
-    let output = Failing {
-        bytes,
-        calls_left: usize::MAX,
-        partly: 0,
-        truncates: true,
-    };
-    let mut recorder = Recorder::over(Path::new("nowhere"), Box::new(output)).expect("a header");
-    for record in &played.records[..played.records.len() - 1] {
-        recorder.append(record).unwrap();
+    let keyframe = played.records.iter().find_map(|record| match record {
+        Record::Keyframe(keyframe) => Some(keyframe.clone()),
+        _ => None,
+    });
+    let keyframe = keyframe.expect("the match has one");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("match.replay");
+    let mut recorder = Recorder::create(&path).unwrap();
+    let turns = bundles(&played.records);
+    let (logged, tail) = turns[..keyframe.turns as usize + 3].split_at(keyframe.turns as usize);
+    recorder.append(&played.records[0]).unwrap();
+    for bundle in logged {
+        let record = Record::Bundle((*bundle).clone());
+        recorder.append(&record).unwrap();
     }
-    assert_eq!(recorder.undo(3), Err(StoreError::NotKept(TurnNumber(3))));
-    assert_eq!(recorder.undo(3), Ok(()), "reported once");
+    let tail: Vec<Bundle> = tail.iter().map(|bundle| (*bundle).clone()).collect();
+    recorder.tail(&tail).unwrap();
+    recorder
+        .append(&Record::Keyframe(keyframe.clone()))
+        .unwrap();
+    recorder.tail(&tail[..1]).unwrap();
+    recorder.close().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let kept: Vec<u32> = reader.keyframes().iter().map(|at| at.turns).collect();
+    assert_eq!(kept, [keyframe.turns]);
+    assert_eq!(reader.turns(), keyframe.turns + 1);
+    assert_eq!(reader.provisional(), u32::from(Plan::default().delay_turns));
 }

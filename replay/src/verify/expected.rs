@@ -178,6 +178,12 @@ impl Runs {
 
     fn take(&mut self, change: &RosterChange) {
         let epoch = change.epoch.saturating_add(1);
+        if change.branch().is_some() {
+            let (_, before) = self.starts.last().expect("there is the first start");
+            let mut start = Start::clone(before);
+            change.apply(&mut start);
+            self.starts.push((epoch, Arc::new(start)));
+        }
         let runs = change.new_runs();
         let runs = runs.map(|(peer, run)| (epoch, peer, run));
         self.returned.extend(runs);

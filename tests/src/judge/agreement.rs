@@ -12,6 +12,19 @@ impl Judge {
         if self.scenario.is_hostile(peer) {
             return;
         }
+        let log = &mut self.peers[peer].log;
+        if let Record::Bundle(bundle) = record
+            && let Some(provisional) = log.turns.get(log.finals as usize)
+        {
+            let alike = provisional == bundle;
+            log.finals += 1;
+            return self.must(peer, Agreement, record)(alike, "is not the turn of its tail");
+        }
+        log.finals += u32::from(matches!(record, Record::Bundle(_)));
+        self.put(peer, record);
+    }
+
+    fn put(&mut self, peer: usize, record: &Record) {
         let before = self.peers[peer].log.tip;
         self.peers[peer].log.put(&self.places, record);
         let log = &self.peers[peer].log;
@@ -20,7 +33,7 @@ impl Judge {
             && match record {
                 Record::Start(_) => log.records.len() == 1,
                 Record::Bundle(bundle) => bundle.turn.0 + 1 == turns,
-                Record::Keyframe(keyframe) => keyframe.turns == turns,
+                Record::Keyframe(keyframe) => keyframe.turns <= log.finals,
                 Record::Roster(change) => change.value.cut == turns,
                 Record::Continued(_) => false,
                 _ => true,
@@ -128,12 +141,31 @@ impl Judge {
         }
     }
 
-    /// A session took turns back.
-    pub fn retracted(&mut self, peer: usize, turns: u32) {
+    /// A session replaced the turns behind its log. The number of those that it took back.
+    pub fn tail(&mut self, peer: usize, turns: &[Bundle]) -> u32 {
+        if self.scenario.is_hostile(peer) {
+            return 0;
+        }
+        let log = &self.peers[peer].log;
+        let finals = log.finals as usize;
+        let pairs = log.turns[finals..].iter().zip(turns);
+        let alike = pairs.take_while(|(old, new)| old == new).count();
+        let (kept, had) = ((finals + alike) as u32, log.len());
+        let bounded = turns.len() <= LONGEST_TAIL;
+        self.must(peer, Bounded, turns)(bounded, "has too long a tail");
+        if had > kept {
+            self.take_back(peer, kept);
+        }
+        let new = turns[alike..].iter().cloned().map(Record::Bundle);
+        new.for_each(|turn| self.put(peer, &turn));
+        had - kept
+    }
+
+    fn take_back(&mut self, peer: usize, turns: u32) {
         let many = self.peers[peer].log.len().saturating_sub(turns);
         self.peers[peer].log.retract(&self.places, turns);
         // A joiner gives up turns that it has followed of stalled peers.
-        let follows = self.scenario.is_hostile(peer) || self.scenario.reopening.is_some();
+        let follows = self.scenario.reopening.is_some();
         let founded = self.scenario.has_two_faced() && many <= self.provisional();
         self.must(peer, Agreement, many)(follows || founded, "takes turns back");
     }
@@ -143,10 +175,13 @@ impl Judge {
         self.scenario.delay() * if self.scenario.has_two_faced() { 2 } else { 1 }
     }
 
-    /// The log of the core. Without a core it is the longest one of the newest epoch.
+    /// The log of the core. Without a core it is the longest one of the newest epoch, even if only a run had it that
+    /// died.
     pub(super) fn canonical(&self) -> Option<&Log> {
-        let newest = |peer: usize| Some((peer, self.peers[peer].logs().next()?));
-        let logs = self.scenario.honest().filter_map(newest);
+        let newest = !self.core.members.is_empty() || self.scenario.reopening.is_some();
+        let runs = if newest { 1 } else { usize::MAX };
+        let of = |peer: usize| self.peers[peer].logs().map(move |log| (peer, log));
+        let logs = self.scenario.honest().flat_map(|peer| of(peer).take(runs));
         let best = logs.max_by_key(|(of, log)| (self.is_core(*of), log.epochs.len(), log.len()));
         best.map(|(_, log)| log)
     }
@@ -165,8 +200,7 @@ impl Judge {
                     _ => self.provisional(),
                 };
                 let beyond = log.len() - log.common(canonical);
-                let must = self.must(peer, Agreement, (beyond, most));
-                must(beyond <= most, "has too many turns beyond the history");
+                self.must(peer, Agreement, (beyond, most))(beyond <= most, "leaves the history");
             }
         }
     }

@@ -13,21 +13,21 @@ impl Judge {
         let must = self.must(peer, Desync, desync);
         must(self.scenario.differs(), "finds that the same differs");
         let may_err = self.scenario.peers[peer].flaw.is_some();
-        let odd = |other: &usize| desync.odd.contains(&self.ids[*other]);
+        let voters = self.peers[peer].log.roster(u32::MAX);
+        let proves = |odd: usize| self.scenario.may_prove(peer, odd, voters);
+        let odd = |other: &usize| desync.minority.contains(&self.ids[*other]);
         let mut odd = (0..self.peers.len()).filter(odd);
-        let just = odd.all(|odd| !self.scenario.is_sound(odd));
+        let just = odd.all(|odd| !self.scenario.is_sound(odd) || !proves(odd));
         must(just || may_err, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
         must(!stops || !desync.goes_on, "goes on where it must stop");
         // The report names all peers that differ from more than half of the roster.
-        let voters = self.peers[peer].log.roster(u32::MAX).len();
         let told = |side: &DesyncSide| (side.checksum, side.log_hash);
         for most in &desync.reports {
             let sides = desync.reports.iter();
             let (alike, odd): (Vec<_>, Vec<_>) = sides.partition(|side| told(side) == told(most));
-            let named = odd.iter().all(|side| desync.odd.contains(&side.peer));
-            let all = named || 2 * alike.len() <= voters;
-            must(all, "names not all that differ");
+            let named = odd.iter().all(|side| desync.minority.contains(&side.peer));
+            must(named || 2 * alike.len() <= voters.len(), "names too few");
         }
     }
 
@@ -62,8 +62,7 @@ impl Judge {
                     OnDesync::Pause => file.told_of_desync && stopped,
                     _ => named || gone.is_some() || file.told_of_desync && !lasts,
                 };
-                let must = self.must(*member, Desync, (peer, from));
-                must(found, "never found out that a peer differs from a turn on");
+                self.must(*member, Desync, (peer, from))(found, "never found that a peer differs");
             }
         }
         let mut changes = canonical.changes.iter();

@@ -7,6 +7,8 @@ use super::*;
 const ROOMY: usize = 300;
 /// A world outside the core lies at most this far behind its session.
 const BEHIND: Duration = Duration::from_secs(5);
+/// So often a seat may pause, by the default terms. A further pause has no effect.
+const PAUSES: usize = 3;
 
 /// A command, a text or a pause of a player.
 #[derive(Clone, Debug)]
@@ -14,7 +16,7 @@ pub(super) struct Saying {
     entry: LogEntry,
     peer: usize,
     run: u32,
-    /// The turn that its session was to hand out next, and the first turn with room that must hold it.
+    /// The first turn that its session had not handed out, and the first one with room that must hold it.
     next: u32,
     due: u32,
     /// The turn of the history that holds it.
@@ -27,7 +29,10 @@ type Used = BTreeMap<(u32, usize), usize>;
 impl Judge {
     /// A player says something to its session.
     pub fn says(&mut self, peer: usize, entry: LogEntry) {
-        let (next, run) = (self.peers[peer].next, self.peers[peer].notes.run);
+        let file = &self.peers[peer];
+        // Batches of turns that are taken back stay sealed.
+        let handed = file.handed.iter().map(|(turn, _)| turn + 1);
+        let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
         let behind = if in_core { 0 } else { behind as u32 };
@@ -113,9 +118,16 @@ impl Judge {
             let mut turns = log.turns[from as usize..=turn as usize].iter();
             let used = used.get(&(turn, saying.peer));
             let fits = used.is_none_or(|used| used + kind(what).1 <= ROOMY);
-            fits && turns.all(|bundle| bundle.paused == paused)
+            // A pause has no effect in a turn that another one has paused, even where that turn goes on.
+            let notes = kind(what).0 == 2;
+            let other =
+                |bundle: &Bundle| notes && bundle.entries.iter().any(|of| kind(&of.what).0 == 2);
+            fits && turns.all(|bundle| bundle.paused == paused && !other(bundle))
         };
-        let is_in = log.roster(saying.next).contains(&saying.peer);
+        let pauses = log.turns.iter().flat_map(|bundle| &bundle.entries);
+        let pauses = pauses.filter(|of| of.what == What::Pause && of.seat == saying.entry.seat);
+        let counts = *what != What::Pause || pauses.count() < PAUSES;
+        let is_in = counts && log.roster(saying.next).contains(&saying.peer);
         let epochs = log.epochs.iter();
         let mut later = epochs.filter(|(begins, _)| *begins > saying.next);
         let gone = later.find(|(_, roster)| !roster.contains(&saying.peer));

@@ -2,13 +2,11 @@
 //! peers end as agreed. The bounds are those of `docs/bounds.md`.
 
 use super::*;
+use crate::simulator::{REFILL, STALL_BUDGET};
 
 /// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
 const ONE_STALL: Duration = Duration::from_secs(2);
-/// A peer that is heard may block turns for this long. It is given back a tenth of the time that passes.
-const STALL_BUDGET: Duration = Duration::from_secs(10);
-const REFILL: u32 = 10;
 /// The longest dispute about two histories, or about a log that differs.
 const DISPUTE: Duration = Duration::from_secs(15);
 /// The pulses of a roster change, which takes four one-way delays beside them. A batch has one to arrive.
@@ -42,8 +40,7 @@ impl Judge {
         let must = self.must(peer, Durable, ended);
         let logged = matches!(file.log.records.last(), Some(Record::End(_)));
         must(logged == by_limit, "logs another end");
-        let (turns, world) = file.executed;
-        let alike = world.is_none() || (turns, world) == (ended.turns, ended.checksum);
+        let alike = file.executed.1.is_none() || file.executed == (ended.turns, ended.checksum);
         must(alike, "ends with another world than its own");
     }
 

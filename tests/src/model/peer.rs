@@ -131,6 +131,7 @@ impl Peer {
             disbelieved: Peers::default(),
             excused: self.roster.voters().members(),
             present: Peers::default(),
+            is_late: false,
             joiner: self.asked.first().copied(),
             asked: &self.asked,
         };

@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::links::IDLE;
 use super::quic::SOCKET_PACKETS;
-use super::scenario::{Aftermath, Fault, SUSPICION, Victim, Ways};
+use super::scenario::{Aftermath, Fault, REFILL, STALL_BUDGET, SUSPICION, Victim, Ways};
 use super::{Playable, Simulator};
 use crate::judge::GAP;
 use lockstep::log::What;
@@ -70,7 +70,12 @@ impl<W: Playable> Simulator<W> {
         };
         let (over, until) = (Event::FaultOver(peer, number), self.now() + lasts);
         if matches!(fault, Fault::Freeze(_) | Fault::Cut { .. }) && lasts >= SUSPICION {
-            self.notes(peer).silent_until = until;
+            // A deaf peer is heard, and blocks the others until it has used up its stall budget.
+            let is_deaf =
+                matches!(fault, Fault::Cut { ways: Ways::In, others, .. } if others.len() > 1);
+            let spent = lasts.saturating_sub(STALL_BUDGET) * u32::from(is_deaf);
+            let silent_until = &mut self.notes(peer).silent_until;
+            *silent_until = (*silent_until).max(until + spent * REFILL);
         }
         self.driver.schedule(until, over);
     }

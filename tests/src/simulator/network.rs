@@ -65,6 +65,8 @@ struct Lane {
 
 /// Extra delay of a reordered packet: minimum and maximum.
 const REORDERED: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(60));
+/// The longest time that a peer holds a batch of another one before it forwards it.
+const PULSE: Duration = Duration::from_millis(25);
 
 /// The fate of bytes handed to the network.
 pub enum Fate {
@@ -321,12 +323,13 @@ impl Network {
     }
 
     /// Ends loss, jitter, duplication and reordering between calm nodes. Delays are reduced so that a batch arrives
-    /// within `budget`, even by way of a third peer.
+    /// within `budget`, even by way of a third peer that holds it for a pulse.
     pub fn heal(&mut self, calm: &[Node], budget: Duration) {
+        let most = (budget / 4).min(budget.saturating_sub(PULSE) / 2);
         let lanes = self.lanes.iter_mut();
         for (_, lane) in lanes.filter(|((from, to), _)| calm.contains(from) && calm.contains(to)) {
             lane.weather = Weather {
-                delay: lane.weather.delay.min(budget / 4),
+                delay: lane.weather.delay.min(most),
                 ..Weather::default()
             };
             lane.losing = false;

@@ -17,7 +17,8 @@ pub struct Notes {
     pub leaves: bool,
     /// Much of its time passed unseen, and no peer can have told it before this that it still belongs.
     pub unsure_until: Duration,
-    /// It stood still or was cut off for the suspicion time or longer, up to then.
+    /// It stood still or was cut off for the suspicion time or longer, up to then; or it used up its stall budget, and
+    /// has it back then.
     pub silent_until: Duration,
     /// Its machine was slow up to then.
     pub slow_until: Option<Duration>,

@@ -44,7 +44,7 @@ pub fn execute<W: Simulation>(world: &mut W, bundle: &Bundle) {
                 seat,
                 state: *state,
             }),
-            What::Pause | What::Resume | What::Chat(_) | What::Load(_) => {}
+            _ => {}
         }
     }
     let mut effects = Vec::new();

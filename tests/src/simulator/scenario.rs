@@ -252,6 +252,10 @@ pub enum Victim {
 
 /// The suspicion time.
 pub const SUSPICION: Duration = Duration::from_secs(3);
+/// A peer that is heard may block turns for this long.
+pub const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// It is given back such a part of the time that passes: a tenth.
+pub const REFILL: u32 = 10;
 
 impl Scenario {
     /// The hostile peers.
@@ -325,6 +329,15 @@ impl Scenario {
                 _ => return peers,
             }
         }
+    }
+
+    /// Whether a proof against a two-faced peer comes from one of two honest peers to the other. Where only such a peer
+    /// links them, it keeps that back.
+    pub fn may_prove(&self, one: usize, other: usize, roster: &[usize]) -> bool {
+        let links = |by: usize| !self.are_apart(one, by) && !self.are_apart(by, other);
+        let honest = |by: &&usize| !self.is_hostile(**by);
+        let mut honest = roster.iter().filter(honest);
+        !self.has_two_faced() || honest.any(|by| links(*by))
     }
 
     /// Whether these two can never dial each other.

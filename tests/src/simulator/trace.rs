@@ -56,9 +56,9 @@ impl Trace {
         match output {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
-            Output::Append(_) => {}
+            Output::Append(_) | Output::Tail(_) => {}
             // Its bytes count, not how its fields are arranged.
-            Output::New(start) => {
+            Output::New { start, .. } => {
                 let mut bytes = Vec::new();
                 Codec::default().encode(&Record::Start(start.clone()), &mut bytes);
                 bytes.hash(&mut self.hasher);

@@ -133,7 +133,9 @@ impl Surroundings for Around {
     fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>> {
         let checksum = Checksum(8);
         match output {
-            Output::New(_) | Output::Load { .. } if self.loads => Some(Input::Loaded { checksum }),
+            Output::New { .. } | Output::Load { .. } if self.loads => {
+                Some(Input::Loaded { checksum })
+            }
             Output::Execute(_) => Some(Input::Executed {
                 checksum,
                 outcome: None,

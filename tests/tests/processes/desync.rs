@@ -1,7 +1,7 @@
 //! A desync over real QUIC links: which peers stop, which play on, and what they report.
 
 use lockstep::log::{OnDesync, Terms};
-use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
+use lockstep::{Config, Desync, EndReason, Event, Hosting, Live, RosterCause, TurnNumber};
 use sim::{Checksum, RulesId};
 use std::cell::RefCell;
 use tests::peers::{config, run_worlds};
@@ -15,10 +15,13 @@ fn a_desync_stops_every_peer_with_a_report() {
         .map(|_| tempfile::tempdir().expect("a folder"))
         .collect();
     let config_of = |at: usize| Config {
-        terms: Terms {
-            seats: 3,
-            on_desync: OnDesync::Pause,
-            ..Terms::default()
+        host: Hosting {
+            terms: Terms {
+                seats: 3,
+                on_desync: OnDesync::Pause,
+                ..Terms::default()
+            },
+            ..Hosting::default()
         },
         reports: folders[at].path().to_owned(),
         ..config(40 + at as u8)
@@ -52,7 +55,7 @@ fn a_desync_stops_every_peer_with_a_report() {
             .iter()
             .find(|side| side.checksum != Checksum(STRAYS_AFTER));
         let strayed = strayed.map(|side| side.peer);
-        assert_eq!(desync.odd, strayed.into_iter().collect::<Vec<_>>());
+        assert_eq!(desync.minority, strayed.into_iter().collect::<Vec<_>>());
         let checksums: Vec<Checksum> = desync.reports.iter().map(|side| side.checksum).collect();
         assert!(checksums.contains(&Checksum(STRAYS_AFTER)), "{checksums:?}");
         assert!(
@@ -83,9 +86,12 @@ fn a_desync_stops_every_peer_with_a_report() {
 fn the_majority_plays_on_without_a_desynced_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let config_of = |at: usize| Config {
-        terms: Terms {
-            seats: 3,
-            ..Terms::default()
+        host: Hosting {
+            terms: Terms {
+                seats: 3,
+                ..Terms::default()
+            },
+            ..Hosting::default()
         },
         reports: folder.path().to_owned(),
         ..config(50 + at as u8)
@@ -127,7 +133,7 @@ fn the_majority_plays_on_without_a_desynced_peer() {
         let desync = desync.as_ref().expect("every peer reports it");
         let host = desync.reports.iter().find(|side| side.seat.0 == 0);
         assert_eq!(
-            desync.odd,
+            desync.minority,
             host.map(|side| side.peer).into_iter().collect::<Vec<_>>()
         );
         assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER));

@@ -126,7 +126,8 @@ fn invalid_moments_to_play_on_from_are_refused() {
     let cut = (0..whole.len()).rev().find(|cut| {
         let reader = replay::Reader::from_bytes(whole[..*cut].to_vec());
         reader.is_ok_and(|reader| {
-            (5..30).contains(&reader.turns()) && matches!(reader.tail(), replay::Tail::Cut { .. })
+            (5..30).contains(&reader.turns())
+                && matches!(reader.file_end(), replay::FileEnd::Cut { .. })
         })
     });
     let cut = cut.expect("some turn takes more than a byte");

@@ -1,7 +1,9 @@
 //! Refusals over real QUIC links, and their messages.
 
 use lockstep::log::Terms;
-use lockstep::{Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, PeerId, Ticket};
+use lockstep::{
+    Config, EndReason, Ended, Event, Hosting, JoinRefused, LinkError, Live, PeerId, Ticket,
+};
 use sim::RulesId;
 use std::time::{Duration, Instant};
 use tests::peers::{config, run};
@@ -70,7 +72,10 @@ fn foreign_and_expired_tickets_are_refused() {
         EndReason::Refused(JoinRefused::Invite)
     );
     let brief = Config {
-        invite_for: Duration::ZERO,
+        host: Hosting {
+            invite_for: Duration::ZERO,
+            ..Hosting::default()
+        },
         ..config(9)
     };
     let mut host = Live::host(vec![1], RULES, brief).expect("the config is in range");
@@ -85,9 +90,12 @@ fn foreign_and_expired_tickets_are_refused() {
 #[test]
 fn duplicate_keys_and_surplus_joiners_are_refused() {
     let lobby = Config {
-        terms: Terms {
-            seats: 3,
-            ..Terms::default()
+        host: Hosting {
+            terms: Terms {
+                seats: 3,
+                ..Terms::default()
+            },
+            ..Hosting::default()
         },
         ready: false,
         ..config(11)

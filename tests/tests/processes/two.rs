@@ -39,6 +39,10 @@ fn playing(all: &[&str], folder: &Path) -> [(Process, String); 2] {
 
 /// The player of these files comes back.
 fn rejoin(files: &str, folder: &Path) -> Process {
+    rejoin_with(files, folder, &[])
+}
+
+fn rejoin_with(files: &str, folder: &Path, more: &[&str]) -> Process {
     let replay = format!("{files}.replay");
     let key = format!("{files}.key");
     let own = [
@@ -50,7 +54,7 @@ fn rejoin(files: &str, folder: &Path) -> Process {
         "back.replay",
     ];
     start_demo(
-        &[&own[..], &["--headless", "--bot", "normal", "--json"]].concat(),
+        &[&own[..], &["--headless", "--bot", "normal", "--json"], more].concat(),
         folder,
     )
 }
@@ -76,14 +80,16 @@ fn tail(peer: &Process) -> Vec<Value> {
     peer.events[peer.events.len().saturating_sub(12)..].to_vec()
 }
 
-/// Both leave, one after the other, and their recordings agree.
-fn end(survivor: (Process, &str), joiner: Process, folder: &Path) {
+/// Both leave, one after the other, and their recordings agree. Their last lines.
+fn end(survivor: (Process, &str), joiner: Process, folder: &Path) -> Vec<Value> {
     let (survivor, recorded) = survivor;
     joiner.leave();
     survivor.leave();
+    let mut ends = Vec::new();
     for peer in [joiner, survivor] {
         let peer = peer.finish(AWAITED);
         assert_eq!(peer.status.code(), Some(0), "{}", peer.errors);
+        ends.extend(peer.events.last().cloned());
     }
     for asked in [
         &["verify", recorded][..],
@@ -94,6 +100,7 @@ fn end(survivor: (Process, &str), joiner: Process, folder: &Path) {
         let done = demo(&asked, folder);
         assert_eq!(done.status.code(), Some(0), "{asked:?}: {}", done.errors);
     }
+    ends
 }
 
 /// Seat 0 crashes, and comes back before or after quorum loss has told its survivor to choose.
@@ -163,6 +170,68 @@ fn seat_1_comes_back_to_a_survivor_that_plays_on() {
         }
         end((survivor, &format!("{kept}.replay")), joiner, folder);
     }
+}
+
+/// Seat 0 crashes, seat 1 goes on alone, and seat 0 enters its branch: it comes back before or after the branch begins.
+fn seat_0_enters_a_branch(comes_first: bool) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let all = ["--on-quorum-loss", "branch"];
+    let [(mut first, lost), (mut survivor, kept)] = playing(&all, folder);
+    let start = survivor
+        .events
+        .iter()
+        .find(|event| event["event"] == "start");
+    let of = start.expect("it has begun")["match_id"].clone();
+    first.kill();
+    let enters = ["--into-branch"];
+    let early = comes_first.then(|| rejoin_with(&lost, folder, &enters));
+    let branch = survivor.wait_for("branch", AWAITED);
+    let branch = branch.expect("seat 1 goes on alone");
+    assert_eq!(branch["of"], of);
+    assert_ne!(branch["match_id"], of);
+    let since = Instant::now();
+    let mut joiner = early.unwrap_or_else(|| rejoin_with(&lost, folder, &enters));
+    let left = WITHIN.saturating_sub(since.elapsed());
+    let entered = joiner.wait_for("branch", left);
+    let Some(entered) = entered else {
+        panic!("not entered: {:?}\n{}", tail(&joiner), joiner.errors_now());
+    };
+    assert_eq!(entered, branch);
+    assert_eq!(plays_on(&mut joiner, since), "rejoined");
+    let found = joiner.events.iter();
+    let found = found.filter(|event| event["event"] == "branch_found");
+    let found: Vec<&Value> = found.collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0]["turn"], &found[0]["seats"]),
+        (&branch["turn"], &json!([1]))
+    );
+    let back = |event: &Value| event["event"] == "roster" && event["back"] == json!([0]);
+    assert!(survivor.wait_until(AWAITED, back).is_some());
+    let recorded = format!("{kept}-2.replay");
+    let ends = end((survivor, &recorded), joiner, folder);
+    for line in ends {
+        assert_eq!(line["branch"], branch["match_id"]);
+    }
+    // The branch is named by its first turn, beside the match's own recording too, which ends there.
+    let verified = demo(&["replay", "verify", "--json", &recorded], folder);
+    let branches = json!([{"turn": branch["turn"], "match_id": branch["match_id"], "seats": [1]}]);
+    assert_eq!(verified.events[0]["branches"], branches);
+    let before = format!("{kept}.replay");
+    let diff = demo(&["replay", "diff", "--json", &before, &recorded], folder);
+    assert_eq!(diff.events[0]["agrees"], true);
+    assert_eq!(diff.events[0]["branches"], json!([[], branches]));
+}
+
+#[test]
+fn seat_0_enters_a_branch_that_has_begun() {
+    seat_0_enters_a_branch(false);
+}
+
+#[test]
+fn seat_0_enters_a_branch_that_begins_later() {
+    seat_0_enters_a_branch(true);
 }
 
 #[test]

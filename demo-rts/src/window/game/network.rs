@@ -48,8 +48,10 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             let text = words::no_quorum(&names(missing), &remaining);
             (text, theme::BAD, 3_600)
         }
-        Event::Patience { seats, longer, .. } => (
-            words::extension(&names(seats), longer.as_secs()),
+        Event::Extension {
+            seats, extension, ..
+        } => (
+            words::extension(&names(seats), extension.as_secs()),
             theme::ACCENT,
             6,
         ),
@@ -95,7 +97,7 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         }
         Event::Desync(desync) if desync.goes_on => {
             let odd = desync.reports.iter();
-            let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+            let odd = odd.filter(|side| desync.minority.contains(&side.peer));
             let odd: Vec<_> = odd.map(|side| side.seat).collect();
             (words::minority(desync.turn.0, &names(&odd)), theme::BAD, 6)
         }
@@ -116,7 +118,7 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
     };
     let ends_with_wait = matches!(
         event,
-        Event::Suspected { .. } | Event::NoQuorum { .. } | Event::Patience { .. }
+        Event::Suspected { .. } | Event::NoQuorum { .. } | Event::Extension { .. }
     );
     let banner = Banner {
         text,

@@ -253,8 +253,11 @@ impl Lobby {
             (words_of_match::REOPEN, Way::Reopen),
         ];
         let ways = ways.into_iter().filter(|_| self.has_ways());
+        let found = self.peer.as_ref().and_then(|peer| peer.found_branch());
+        let enters = found.map(|_| (words::ENTER_BRANCH, Pressed::Enter));
         let all: Vec<(&str, Pressed)> = std::iter::once((leave, Pressed::Leave))
             .chain(ways.map(|(label, way)| (label, Pressed::GoOn(way))))
+            .chain(enters)
             .collect();
         let labels: Vec<&str> = all.iter().map(|(label, _)| *label).collect();
         let text = match self.message.as_str() {

@@ -149,7 +149,7 @@ impl Finder {
                 What::Seat(SeatState::Idle | SeatState::Ai) if self.absent.insert(seat) => {
                     EventKind::Left(seat)
                 }
-                What::Seat(_) | What::Command(_) | What::Load(_) => continue,
+                _ => continue,
             };
             let at = None;
             self.push(Event { tick, what, at }, found);

@@ -306,7 +306,7 @@ impl Reel {
             return Step::End;
         };
         match work {
-            Work::New { start } => {
+            Work::New { start, .. } => {
                 let world = match self.player.reader().setup::<World>() {
                     Ok(setup) => World::new(&sim::Start {
                         setup,

@@ -223,7 +223,10 @@ pub const REJOINING_HOW: &str = "Finding the other players and catching up with 
 
 pub const TOO_FEW_LEFT: &str = "Too few players remain to admit you. You rejoin here once they return, or once one of \
                                 them reopens the match.";
-pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone against bots: that result counts only for you.";
+pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone in a branch: that result is not agreed with the match.";
+pub const ENTER_BRANCH: &str = "Enter the branch";
+pub const BRANCH_FOUND: &str =
+    "Other players went on in a branch. Its result is not agreed with the match.";
 pub const ALONE: &str = "Going on alone";
 pub const NOT_GOING_ON: &str = "The match cannot go on here";
 
@@ -231,7 +234,7 @@ pub fn going_on(way: Way) -> &'static str {
     match way {
         Way::Reopen => "The match is being reopened.",
         Way::Rejoin => "Another player reopens the match.",
-        Way::Alone => "You play on alone, against bots: the result counts only for you.",
+        Way::Alone => "You play on alone, in a branch: its result is not agreed with the match.",
     }
 }
 

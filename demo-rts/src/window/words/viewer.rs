@@ -158,6 +158,7 @@ fn removal(why: RosterCause) -> &'static str {
         RosterCause::Cheated => "cheated",
         RosterCause::Desynced => "desync",
         RosterCause::Reopened => "did not return",
+        RosterCause::Branched => "not in the branch",
         _ => "connection lost",
     }
 }

@@ -93,7 +93,7 @@ pub enum Effect {
 pub enum Refusal {
     /// None of the units is alive and the seat's own, or able to do this.
     #[error("no unit there can do it")]
-    Nobody,
+    NoUnit,
     /// The selection that it refers to is no longer remembered.
     #[error("that selection is forgotten")]
     Forgotten,

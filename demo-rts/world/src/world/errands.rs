@@ -217,7 +217,7 @@ fn workers_first(w: &World, units: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
 
 fn require_any(units: &[usize]) -> Result<(), Refusal> {
     if units.is_empty() {
-        Err(Refusal::Nobody)
+        Err(Refusal::NoUnit)
     } else {
         Ok(())
     }

@@ -54,7 +54,7 @@ pub(super) fn inside(w: &World, building: usize) -> Vec<usize> {
 pub(super) fn leave(w: &mut World, building: usize) -> Result<(), Refusal> {
     let guests = inside(w, building);
     if guests.is_empty() {
-        return Err(Refusal::Nobody);
+        return Err(Refusal::NoUnit);
     }
     let tile = w.map.tile_of(w.buildings.tile[building]);
     let size = w.buildings.kind[building].stats().size;

@@ -72,7 +72,7 @@ impl Seen<'_> {
             .filter(|row| usize::from(w.units.seat[*row]) == seat && !w.units.is_inside(*row))
             .collect();
         if own.is_empty() {
-            return Err(Refusal::Nobody);
+            return Err(Refusal::NoUnit);
         }
         own.retain(|row| w.units.kind[*row] == Kind::Worker);
         let room = |from: Tile, size| {
@@ -125,7 +125,7 @@ pub(super) fn found(
     room: impl FnOnce(Tile, u16) -> bool,
 ) -> Result<Price, Refusal> {
     on_map(w, at)?;
-    let builder = builder.ok_or(Refusal::Nobody)?;
+    let builder = builder.ok_or(Refusal::NoUnit)?;
     if !kind.is_building() {
         return Err(Refusal::CannotTrain);
     }

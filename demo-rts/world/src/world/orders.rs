@@ -174,7 +174,7 @@ fn own_units(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>
     let mut rows = w.selected(seat, units)?;
     rows.retain(|row| !w.units.is_inside(*row));
     if rows.is_empty() {
-        Err(Refusal::Nobody)
+        Err(Refusal::NoUnit)
     } else {
         Ok(rows)
     }

@@ -1,14 +1,14 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
 use super::{Joiner, Known, Next, Stage, proved};
-use crate::log::{Record, bars, encode_change};
+use crate::log::{Record, RosterChange, Start, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
 };
 use crate::session::wire::Control;
-use crate::{Contact, EndReason, Event, JoinRefused, LinkId, TurnNumber};
+use crate::{Contact, EndReason, Event, JoinRefused, LinkId, MatchId, TurnNumber};
 
 impl Joiner {
     /// Does what is due.
@@ -19,6 +19,7 @@ impl Joiner {
         self.dial(core);
         self.check_quorum(core);
         self.look_after_source(core);
+        self.look_at_branches(core);
         if let Some(why) = self.give_up(core) {
             return Next::End(why);
         }
@@ -102,6 +103,10 @@ impl Joiner {
             return Some(EndReason::Removed);
         }
         let Known { me, log } = self.known.as_ref()?;
+        let final_turns = self.final_turns.as_ref();
+        if final_turns.is_some_and(|turns| !turns.may_be_in(log.verified())) {
+            return Some(EndReason::Refused(JoinRefused::OtherHistory));
+        }
         let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
         if decided.clone().any(|value| value.cheats.contains(*me)) {
             return Some(EndReason::Refused(JoinRefused::Cheated));
@@ -164,6 +169,7 @@ impl Joiner {
             core.event(Event::Desync(desync));
             return Next::End(EndReason::Desync);
         }
+        core.out.extend(self.world.settle(end.turns));
         core.out.push(Output::Append(Record::End(end.clone())));
         Next::End(match end.outcome {
             Some(_) => EndReason::Decided,
@@ -200,7 +206,7 @@ impl Joiner {
             return;
         };
         let started = || Event::Started {
-            match_id: known.start().match_id,
+            match_id: self.match_id,
             own: known.own_seats().to_vec(),
             seats: known.start().seat_infos(),
             plan: known.start().terms.plan,
@@ -302,7 +308,7 @@ impl Joiner {
     }
 
     /// Begins this peer's part, once everything before it is handed out.
-    fn begin_part(&mut self, core: &Core) -> Next {
+    fn begin_part(&mut self, core: &mut Core) -> Next {
         let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
             return Next::Stay;
         };
@@ -319,7 +325,7 @@ impl Joiner {
         let sources = &self.sources;
         let addresses = places.iter().map(|place| sources.addresses(place.peer));
         let unheard = places.iter().map(|place| sources.unheard_since(place.peer));
-        Next::Return(Box::new(Returned {
+        let returned = Box::new(Returned {
             me: usize::from(*me),
             addresses: addresses.collect(),
             unheard_since: unheard.collect(),
@@ -329,6 +335,7 @@ impl Joiner {
             chained: head.tip(),
             start: head.start().clone(),
             changes: head.changes().to_vec(),
+            branches: branches_of(log.start(), head.changes()),
             left: head.left(),
             course: head.fold().clone(),
             ticks: head.ticks(),
@@ -337,6 +344,31 @@ impl Joiner {
             checksum: world.checksum,
             due: due.unwrap_or(core.now),
             early: self.admission.take_early(),
-        }))
+        });
+        core.out.extend(self.world.settle(cut));
+        if let Some((_, change)) = returned.branches.last() {
+            core.event(Event::Branched {
+                turn: TurnNumber(change.value.cut),
+                match_id: returned.start.match_id,
+                of: self.origin,
+            });
+            // Where the way back into the match was kept, that into the branch is to be kept.
+            self.tells_contacts = true;
+            self.tell_contacts(core);
+        }
+        Next::Return(returned)
     }
+}
+
+/// The changes by which a log has left a match for a branch, each with the match that it has left.
+fn branches_of(start: &Start, changes: &[RosterChange]) -> Vec<(MatchId, RosterChange)> {
+    let mut at = start.clone();
+    let mut branches = Vec::new();
+    for change in changes {
+        if change.branch().is_some() {
+            branches.push((at.match_id, change.clone()));
+        }
+        change.apply(&mut at);
+    }
+    branches
 }

@@ -4,28 +4,31 @@
 //! ([`advance`](Joiner::advance)), and carries out what they return.
 
 mod advance;
+mod branch;
 mod receive;
 mod source;
 
+use crate::limits::LONGEST_DELAY;
 use crate::log::{AttestedLog, End, Joins, Keyframe, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::rejoin::{
-    Admission, Fetch, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd, ProvedLink, QuorumLoss,
-    RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
+    Admission, Branches, Fetch, FinalTurns, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd,
+    ProvedLink, QuorumLoss, RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
 };
-use crate::session::roster::RECENT;
 use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use sim::{Checksum, Seat};
 use std::time::Duration;
 
-/// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
-/// that were taken back since.
-const PROVISIONAL: usize = RECENT;
-
 pub(crate) struct Joiner {
+    /// The match that it asks for, or a branch.
     match_id: MatchId,
+    /// The match whose start all its players have signed.
+    origin: MatchId,
+    branches: Branches,
+    /// What the branch that it enters must hold.
+    final_turns: Option<FinalTurns>,
     addresses: Vec<String>,
     rules: RulesOf,
     /// What an earlier run of the process has logged, and how many of these records are sure to count.
@@ -99,11 +102,18 @@ impl Joiner {
         let committed = turns
             .enumerate()
             .filter(|(_, record)| matches!(record, Record::Bundle(_)))
-            .nth(PROVISIONAL)
+            .nth(LONGEST_DELAY as usize)
             .map_or(0, |(from_end, _)| own.len() - from_end);
         contacts.retain(|contact| contact.peer != core.id());
+        let origin = match own.first() {
+            Some(Record::Start(start)) => start.match_id,
+            _ => match_id,
+        };
         Joiner {
             match_id,
+            origin,
+            branches: Branches::default(),
+            final_turns: None,
             addresses,
             rules,
             own,
@@ -168,10 +178,12 @@ impl Joiner {
             None => World::of_log(&log, context.keyframe.into_iter()),
         };
         let change = reopened.change;
+        let origin = log.start().match_id;
         let mut follow = Follow::new(core.now);
         follow.set_reported(change.value.cut, reopened.due);
         let me = reopened.me as u8;
         Joiner {
+            origin,
             known: Some(Known { me, log }),
             follow,
             world,
@@ -307,6 +319,7 @@ impl Joiner {
             fetch,
             self.asks_to_be_let_in().then(|| self.admission.deadline()),
             self.ends.deadline(now),
+            self.branches.deadline().filter(|_| searches),
         ];
         times.into_iter().flatten().min()
     }
@@ -345,7 +358,12 @@ impl Joiner {
             let delay = known.log.start().terms.plan.delay_turns;
             self.follow.is_near(world.executed, delay)
         });
-        near && matches!(self.stage, Stage::Following)
+        // A log that has not come to the branch is none to go on from in it.
+        let there = self
+            .known
+            .as_ref()
+            .is_some_and(|known| known.log.confirmed().start().match_id == self.match_id);
+        near && there && matches!(self.stage, Stage::Following)
     }
 
     fn gathering_facts<'a>(&self, now: Duration, links: &'a [ProvedLink]) -> GatheringFacts<'a> {

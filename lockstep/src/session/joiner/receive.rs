@@ -134,6 +134,7 @@ impl Joiner {
                 turns: *turns,
             },
             Ok(Answer::Nothing) => Answered::Nothing,
+            Ok(Answer::Branch { .. }) => Answered::Branch,
             _ => Answered::Other,
         };
         if !self.sources.answered(core.now, kind, next) {
@@ -182,6 +183,11 @@ impl Joiner {
                 }
                 self.pass_over(core);
             }
+            Ok(Answer::Branch {
+                start,
+                change,
+                match_id,
+            }) => self.branch_found(core, (&start, &change), match_id),
             Ok(Answer::Nothing | Answer::Reopens) => self.pass_over(core),
         }
         Next::Stay
@@ -235,7 +241,7 @@ impl Joiner {
     /// Takes how the match began, where this peer and all others have signed it.
     fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Next> {
         let signer = core.signer.as_ref();
-        let me = match place_in(signer, &start, self.match_id, &self.rules) {
+        let me = match place_in(signer, &start, self.origin, &self.rules) {
             Ok(me) => me as u8,
             Err(Unfit::Forged) => {
                 self.distrust(core, Fault::Signature);
@@ -274,6 +280,7 @@ impl Joiner {
             bytes,
             joins,
             decided,
+            branches: self.match_id != self.origin,
             over_at,
             limits: &core.limits,
             signer: core.signer.as_ref(),

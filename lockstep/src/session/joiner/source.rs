@@ -70,8 +70,11 @@ impl Joiner {
         if let Some(why) = self.sources.refusal() {
             return EndReason::Refused(why.clone());
         }
+        if self.branches.any_told() {
+            return EndReason::OnlyBranches;
+        }
         if self.sources.meets_joiner(core.now, self.match_id) {
-            return EndReason::NobodyPlays;
+            return EndReason::OnlyJoiners;
         }
         if let Some(known) = &self.known {
             let head = known.log.ahead();
@@ -90,7 +93,7 @@ impl Joiner {
         }
         match self.sources.passes_over_all(core.now) {
             true => EndReason::Refused(JoinRefused::OtherMatch),
-            false => EndReason::NobodyThere,
+            false => EndReason::NoPeerFound,
         }
     }
 

@@ -240,7 +240,7 @@ impl Batches {
         self.alternates.insert((holder, of, turn), held);
     }
 
-    /// The peers of whom alternates are known.
+    /// The peers of which alternates are known.
     pub(crate) fn alternate_holders(&self) -> Peers {
         self.alternates.keys().map(|(holder, ..)| *holder).collect()
     }

@@ -6,10 +6,12 @@ mod batches;
 mod by_turn;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod log_tail;
 mod log_window;
 mod places;
 
 pub(crate) use batches::{Batches, Held, Tenure};
+pub(crate) use log_tail::LogTail;
 pub(crate) use log_window::LogWindow;
 pub use log_window::RECENT;
 pub(crate) use places::Places;

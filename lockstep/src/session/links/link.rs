@@ -1,4 +1,4 @@
-//! One link: who is at its other end, and how well it carries.
+//! One link: the peer at its other end, and how well it carries.
 
 use super::board::Neighbour;
 use crate::session::wire::TurnPacket;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// One link of a session.
 pub(crate) struct Link {
     pub id: LinkId,
-    /// Whom the transport says it leads to.
+    /// The peer that the transport says it leads to.
     pub expected: Option<PeerId>,
     pub dialled: bool,
     /// The other side's address as seen from here.
@@ -16,7 +16,7 @@ pub(crate) struct Link {
     pub binding: [u8; 32],
     pub own_nonce: [u8; 32],
     pub their_nonce: Option<[u8; 32]>,
-    /// Who proved to be at the other end.
+    /// The peer that proved to be at the other end, with its run.
     pub proved: Option<(PeerId, Incarnation)>,
     /// Where that peer stands in the match's roster, once it was looked up.
     pub place: Option<usize>,
@@ -72,7 +72,7 @@ pub(crate) struct Quality {
     pub reported_missing: u8,
     /// What the other side holds, by roster index.
     pub held: Vec<TurnNumber>,
-    /// Whom the other side hears directly.
+    /// The peers that the other side hears directly.
     pub heard: u16,
     /// Times that the newest batch has left.
     pub copies: u8,

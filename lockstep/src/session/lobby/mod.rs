@@ -25,7 +25,7 @@ use self::guest::GuestSide;
 use self::host::HostSide;
 use self::new_match::{NewMatch, Newcomer};
 use self::play_on::PlayOn;
-use self::reopening::{ReopeningHost, Returner};
+use self::reopening::{Branching, ReopeningHost, Returner};
 use super::core::Core;
 use super::joiner::Joiner;
 use super::links::link::Link;
@@ -129,6 +129,16 @@ impl Lobby {
         wait: Duration,
     ) -> Lobby {
         match ReopeningHost::new(core, own, from, rules, wait) {
+            Ok((occupant, customs, base)) => {
+                Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
+            }
+            Err(why) => Lobby::Refused(why),
+        }
+    }
+
+    /// A lobby of one, to go on alone in a branch of a match.
+    pub(crate) fn branch(core: &Core, own: OwnPeer, from: Rejoin, rules: RulesOf) -> Lobby {
+        match Branching::new(core, own, from, rules) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }

@@ -129,6 +129,7 @@ impl Base for PlayOn {
             turns: continuation.turns,
             ticks: *ticks,
             snapshot: snapshot.clone(),
+            retracted: None,
         });
         let document = continuation.of(start);
         Next::Sign(SignatureSet::new(&document, [(0, self.own)]))

@@ -46,24 +46,26 @@ impl Membership {
         let holdings = holdings(ledger);
         let proposed = self.epochs.paxos.proposed();
         let had_to = proposed.is_some_and(|proposed| self.votes.had_to_propose(*proposed));
-        let present = match had_to {
-            true => Peers::default(),
-            false => {
-                let heard = self.suspicion.heard_lately(voters, ledger.places.me());
-                heard.without(self.votes.tell_of_more(&holdings))
-            }
-        };
-        Observations {
+        let mut seen = Observations {
             holdings,
             complete: ledger.window.complete(),
             hashes: ledger.window.recent(RECENT),
             suspects,
             unwanted,
             excused,
-            present: present.without(suspects.or(unwanted).or(excused)),
+            present: Peers::default(),
             joiner,
             asked: self.readmission.known(),
+        };
+        if !had_to {
+            let heard = self.suspicion.heard_lately(voters, ledger.places.me());
+            let view = self.view(&seen, around);
+            let doubts = |promise: &_| self.epochs.paxos.doubts(promise, &view);
+            let doubted = self.votes.promised(doubts);
+            let present = heard.without(suspects.or(unwanted).or(excused));
+            seen.present = present.without(doubted);
         }
+        seen
     }
 
     fn view<'a>(&self, seen: &'a Observations, around: &'a Surroundings) -> View<'a> {
@@ -79,6 +81,7 @@ impl Membership {
             disbelieved: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
+            is_late: self.votes.is_late(around.now),
             joiner: seen.joiner,
             asked: &seen.asked,
         }
@@ -96,13 +99,37 @@ impl Membership {
                 None => self.waits_for_coordinator(around, ledger, now),
             }
         } else if around.stalled_since.is_some() {
-            let complete = ledger.window.complete();
-            let missing = self.voting(|at| !ledger.batches.has(at, complete));
-            missing.or(self.unresponsive(&ledger.places))
+            self.waits_for_turn(around, ledger)
         } else {
             Peers::default()
         };
         waited_for.without(ledger.places.own())
+    }
+
+    /// The peers that the next turn waits for. Where some are to go, it waits for a change, and so for the peer that is to
+    /// begin that: its attempt may never come.
+    fn waits_for_turn(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let complete = ledger.window.complete();
+        let missing = self.voting(|at| !ledger.batches.has(at, complete));
+        let waits = match self.due_coordinator(around, ledger) {
+            Some(first) => {
+                let gone = missing.and(self.to_go(around, ledger));
+                gone.or(std::iter::once(first).collect())
+            }
+            None => missing,
+        };
+        waits.or(self.unresponsive(&ledger.places))
+    }
+
+    /// The peer that is to begin a change, where it must know that others are to go. It may learn of a minority much later
+    /// than this peer. A cheat may keep a proof from a peer that no link leads to.
+    fn due_coordinator(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
+        let to_go = self.to_go(around, ledger).without(around.minority);
+        let lost = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let first = self.alive(around, ledger).lowest()?;
+        let knows = !lost.and(to_go).is_empty() || self.suspicion.is_linked(first);
+        let due = knows && !to_go.is_empty() && !self.has_lost(around);
+        due.then_some(first)
     }
 
     /// The same, as the peers were last looked at.
@@ -185,6 +212,22 @@ impl Membership {
         self.readmission.next(around.plan, complete, around.now)
     }
 
+    /// The voters that a change is to remove.
+    fn to_go(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let reasons = ledger.batches.gone().or(around.cheats);
+        let reasons = reasons.and(self.epochs.voters().members());
+        reasons
+            .or(self.suspicion.suspects)
+            .or(self.suspicion.to_remove)
+    }
+
+    /// Whether too few voters are left to decide a change.
+    fn has_lost(&self, around: &Surroundings) -> bool {
+        let voters = self.epochs.voters();
+        let lost = self.suspicion.suspects.or(around.cheats);
+        !voters.is_quorum(voters.members().without(lost))
+    }
+
     /// Coordinates, where it is this peer's turn and there is a reason. Whether it has begun an attempt.
     pub(crate) fn coordinate(
         &mut self,
@@ -198,19 +241,12 @@ impl Membership {
             return (Vec::new(), false);
         }
         let mut actions = self.broadcast_join_requests(around, ledger, signer);
-        let voters = self.epochs.voters();
-        let suspects = self.suspicion.suspects;
         let joiner = self.joiner(around, ledger);
-        let leavers = ledger.batches.gone();
-        let reasons = leavers.or(around.cheats).and(voters.members());
-        let cause = self.epochs.is_changing()
-            || joiner.is_some()
-            || !reasons.or(suspects).or(self.suspicion.to_remove).is_empty();
-        let alone = voters.members().len() == 1 && joiner.is_none();
-        let lost = suspects.or(around.cheats);
-        let lost = !voters.is_quorum(voters.members().without(lost));
+        let cause =
+            self.epochs.is_changing() || joiner.is_some() || !self.to_go(around, ledger).is_empty();
+        let alone = self.epochs.voters().members().len() == 1 && joiner.is_none();
         let due = self.votes.is_retry_due(around.now) || !self.epochs.is_changing();
-        let begins = cause && !alone && !lost && due;
+        let begins = cause && !alone && !self.has_lost(around) && due;
         if begins {
             self.votes.count_attempt();
             actions.extend(self.handle(Input::Coordinate, around, ledger, signer));

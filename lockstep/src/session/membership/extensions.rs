@@ -86,10 +86,10 @@ impl Extensions {
             return None;
         }
         self.granted = granted;
-        (!granted.voted.is_empty()).then(|| Event::Patience {
+        (!granted.voted.is_empty()).then(|| Event::Extension {
             turn: TurnNumber(turn),
             seats: ledger.places.seats_of(granted.voted),
-            longer: granted.extension,
+            extension: granted.extension,
         })
     }
 }

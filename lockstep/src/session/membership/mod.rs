@@ -336,6 +336,7 @@ impl Membership {
         let leavers = ledger.batches.gone().and(voters.members());
         let convicted = around.cheats.and(voters.members());
         let minority = around.minority.and(voters.members());
+        let going = leavers.or(convicted).or(minority);
         let to_remove = self.too_slow(around, ledger).without(ledger.places.own());
         let to_remove = to_remove.or(around.minority_due);
         let seen = Seen {
@@ -345,7 +346,8 @@ impl Membership {
             unproved: self.unproved(around, ledger),
             stalled_since: around.stalled_since,
             extension: self.extension(),
-            has_cause: self.epochs.is_changing() || !leavers.or(convicted).or(minority).is_empty(),
+            has_cause: self.epochs.is_changing() || !going.is_empty(),
+            going,
             is_leaving: around.is_leaving,
             minority,
             to_remove: to_remove.or(self.replaced(now, ledger)),

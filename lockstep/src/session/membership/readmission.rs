@@ -179,7 +179,7 @@ impl Readmission {
         REPLACED_AFTER * self.absences[at].replaced.min(REPLACED_MOST)
     }
 
-    /// An epoch begins by whose change some are `removed`, of whom some have held the others up for long.
+    /// An epoch begins whose change has `removed` some peers, some of which have held the others up for long.
     pub(super) fn begin_epoch(&mut self, removed: Peers, held_up: Peers, now: Duration) {
         for at in removed.iter().map(usize::from) {
             if self.is_asked_for(at, now) {

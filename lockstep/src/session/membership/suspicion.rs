@@ -14,6 +14,8 @@ const GIVEN_BACK: u32 = 10;
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
 /// So long this peer begins no change again to remove one that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
+/// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
+const GATHERED: Duration = Duration::from_secs(2);
 /// A peer that comes back has used up no more of its stall budget than this.
 const HALF_SPENT: Duration = Duration::from_secs(5);
 /// A peer that tells of batches and does not deliver them for so long, all told, is withholding. Short enough for the
@@ -48,6 +50,8 @@ pub(super) struct Suspicion {
 struct Watched {
     /// When the peer was last heard, by any path.
     heard_at: Duration,
+    /// When the peer was last heard on a link of its own.
+    linked_at: Option<Duration>,
     /// Batches for turns before this one may have been sealed before the peer fell silent: they are no sign of life.
     lives_from: u32,
     /// For how long the peer has blocked turns of late though it was heard.
@@ -76,6 +80,8 @@ pub(super) struct Seen {
     pub extension: Duration,
     /// There is a reason to change the roster, or, where the quorum is lost, to end without it.
     pub has_cause: bool,
+    /// Peers that are to go, heard or not: leavers, cheats and the minority.
+    pub going: Peers,
     pub is_leaving: bool,
     /// The minority, and further peers that are to be removed though they answer.
     pub minority: Peers,
@@ -140,6 +146,8 @@ impl Suspicion {
         let current = links.iter().filter(|link| link.is_current);
         for link in current.clone() {
             self.note_heard(link.at, link.heard_at);
+            let linked_at = &mut self.of[link.at].linked_at;
+            *linked_at = Some(link.heard_at).max(*linked_at);
         }
         self.of.iter_mut().for_each(|watched| watched.waits = None);
         for link in links.iter().filter(|link| link.is_new) {
@@ -161,7 +169,7 @@ impl Suspicion {
         }
     }
 
-    /// Looks at all peers. Whom the game is told of.
+    /// Looks at all peers. What the game is told.
     pub(super) fn watch(&mut self, seen: &Seen, ledger: &Ledger) -> Vec<Event> {
         let (now, voters) = (seen.now, seen.voters);
         let passed = now.saturating_sub(self.at);
@@ -191,12 +199,16 @@ impl Suspicion {
         };
         // Where no quorum can decide anything, no peer is to blame for turns that wait for that.
         let lost = !voters.is_quorum(members.without(suspects));
+        let suspects = match self.lost_quorum && !lost {
+            true => self.gather(suspects, seen),
+            false => suspects,
+        };
         let blamed = match lost {
             true => Peers::default(),
             false => seen.blockers.without(suspects),
         };
         // A silent peer that is still waited for by an extension excuses the others.
-        let excused = !silent.without(unheard).is_empty();
+        let excused = !silent.without(unheard.or(seen.going)).is_empty();
         self.charge(seen, passed, (blamed, excused));
         let of = |is: &dyn Fn(&Watched) -> bool| -> Peers {
             let members = members.iter();
@@ -240,6 +252,18 @@ impl Suspicion {
             events.extend(self.tell_joiners(voters, ledger));
         }
         events
+    }
+
+    /// Gives suspects that have not restarted some more time to be heard. The others.
+    fn gather(&mut self, suspects: Peers, seen: &Seen) -> Peers {
+        let silent_for = (self.time + seen.extension).saturating_sub(GATHERED);
+        let since = seen.now.saturating_sub(silent_for);
+        let restarted = suspects.iter().filter(|at| {
+            let watched = &mut self.of[usize::from(*at)];
+            watched.heard_at = watched.heard_at.max(since);
+            watched.restarted
+        });
+        restarted.collect()
     }
 
     /// Tells of new runs of lost peers, once they and the heard peers are a quorum.
@@ -297,6 +321,12 @@ impl Suspicion {
         heard.collect()
     }
 
+    /// Whether a link leads to a peer, which is heard there.
+    pub(super) fn is_linked(&self, at: u8) -> bool {
+        let linked_at = self.of[usize::from(at)].linked_at;
+        linked_at.is_some_and(|at| at + self.time > self.at)
+    }
+
     /// Whether the others have kept a peer so lately that this one begins no change to remove it.
     pub(super) fn is_kept(&self, at: usize, now: Duration) -> bool {
         self.of[at].kept_until > now
@@ -352,6 +382,7 @@ impl Watched {
     fn new(now: Duration) -> Self {
         Watched {
             heard_at: now,
+            linked_at: None,
             lives_from: 0,
             blocked: Duration::ZERO,
             kept_until: Duration::ZERO,
@@ -381,6 +412,7 @@ mod tests {
             stalled_since: None,
             extension: Duration::ZERO,
             has_cause: false,
+            going: Peers::default(),
             is_leaving: false,
             minority: Peers::default(),
             to_remove: Peers::default(),
@@ -471,6 +503,29 @@ mod tests {
         assert!(suspicion.has_held_up(1));
         suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
         assert!(suspicion.to_remove.is_empty());
+    }
+
+    #[test]
+    fn peers_that_fell_silent_together_have_time_to_be_heard_again() {
+        let mut suspicion = Suspicion::new(TIME, 5, Duration::ZERO);
+        let ledger = ledger(5);
+        let mut suspects = |heard: Peers, seconds: u32| {
+            let now = SECOND * seconds;
+            heard
+                .iter()
+                .for_each(|at| suspicion.note_heard(at.into(), now));
+            let seen = Seen {
+                blockers: Peers(0b11110),
+                stalled_since: Some(Duration::ZERO),
+                ..seen(5, now)
+            };
+            suspicion.watch(&seen, &ledger);
+            suspicion.suspects
+        };
+        assert_eq!(suspects(Peers(0b00010), 20), Peers(0b11100));
+        assert_eq!(suspects(Peers(0b00110), 21), Peers::default());
+        assert_eq!(suspects(Peers(0b01110), 22), Peers::default());
+        assert_eq!(suspects(Peers(0b01110), 23), Peers(0b10000));
     }
 
     #[test]

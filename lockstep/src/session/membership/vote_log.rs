@@ -1,6 +1,6 @@
 //! The votes that peers have cast: of this epoch, and of later ones that others are in already.
 
-use super::paxos::{Ballot, Holding, Message, Peers, Value, Voters};
+use super::paxos::{Ballot, Message, Peers, Promise, Value, Voters};
 use crate::limits::MAX_PEERS;
 use crate::session::facts::Topic;
 use std::collections::BTreeMap;
@@ -177,6 +177,11 @@ impl VoteLog {
         now < self.attempt_at + ATTEMPTS_EVERY
     }
 
+    /// Whether this peer's attempt is not its first in this epoch, or has waited for answers longer than links take.
+    pub(super) fn is_late(&self, now: Duration) -> bool {
+        self.attempts > 1 || !self.has_just_begun(now)
+    }
+
     /// Whether it is time for another attempt of this peer. Others' attempts make it wait, but not longer each time: a
     /// peer that makes many would have it wait for ever.
     pub(super) fn is_retry_due(&self, now: Duration) -> bool {
@@ -235,16 +240,13 @@ impl VoteLog {
         })
     }
 
-    /// The voters whose newest promises tell of batches that a peer with these holdings lacks.
-    pub(super) fn tell_of_more(&self, holdings: &[Holding]) -> Peers {
-        let more = self.current().filter(|(_, vote)| match &vote.message {
-            Message::Promise(promise) => {
-                let mut pairs = promise.holdings.iter().zip(holdings);
-                pairs.any(|(told, held)| told.until > held.until)
-            }
+    /// The voters whose newest promises are such.
+    pub(super) fn promised(&self, is: impl Fn(&Promise) -> bool) -> Peers {
+        let promises = self.current().filter(|(_, vote)| match &vote.message {
+            Message::Promise(promise) => is(promise),
             _ => false,
         });
-        more.map(|(from, _)| from).collect()
+        promises.map(|(from, _)| from).collect()
     }
 
     /// The signature by which a peer accepted in a ballot.

@@ -23,7 +23,9 @@ impl Player {
     pub(super) fn act_on(&mut self, core: &mut Core, findings: impl IntoIterator<Item = Finding>) {
         for finding in findings {
             match finding {
-                Finding::Log(record) => core.out.push(Output::Append(record)),
+                Finding::Log(turns, record) => {
+                    core.out.extend(self.turns.record(turns, record));
+                }
                 Finding::Show(batches) => self.show(core, &batches),
                 Finding::ShowDispute => {
                     let in_reach = self.in_reach(core);
@@ -86,7 +88,7 @@ impl Player {
 
     /// Each peer's newest signed batch goes to the log.
     pub(super) fn log_attests(&mut self, core: &mut Core) {
-        let attests = self.verify.attests(&self.ledger);
+        let attests = self.verify.attests(self.turns.logged(), &self.ledger);
         self.act_on(core, attests);
     }
 
@@ -139,7 +141,7 @@ impl Player {
         core.event(Event::Desync(Desync {
             turn: TurnNumber(turn),
             reports,
-            odd,
+            minority: odd,
             goes_on: false,
             report: None,
         }));
@@ -439,6 +441,7 @@ impl Player {
             let turns = self.turns.handed_out();
             core.out.extend(self.turns.log_changes(turns));
             self.log_attests(core);
+            core.out.extend(self.turns.close_log(None));
         }
         let asked = self.asked_to_sign();
         let agreed = asked.iter().map(usize::from);

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     pub suspicion: Duration,
 }
 
-/// Where a part begins, and with whom.
+/// Where a part begins, and with which peers.
 struct Beginning {
     ledger: Ledger,
     /// By place.
@@ -144,6 +144,7 @@ impl Player {
             since: Since::Change(change.epoch, change.value),
         };
         let mut player = Player::begin(core, settings, beginning);
+        player.branches = returned.branches;
         for (at, since) in returned.unheard_since.into_iter().enumerate() {
             if let Some(since) = since {
                 player.membership.note_silence(at, since, cut + delay + 1);
@@ -239,6 +240,7 @@ impl Player {
             ending: Ending::new(places.len()),
             dialling: Dialling::new(addresses, now),
             turns: Turns::new(turns, &ledger, keyframe_every, stall_limit, now),
+            branches: Vec::new(),
             fresh_batch: false,
             over: false,
             ledger,

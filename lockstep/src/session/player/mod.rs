@@ -22,7 +22,7 @@ use super::membership::Membership;
 use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
-use crate::log::{Peers, Record, SignedBatch, What};
+use crate::log::{Peers, Record, RosterChange, SignedBatch, What};
 use crate::{Contact, EndReason, Event, MatchId, PeerId, Status, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(crate) struct Player {
     dialling: Dialling,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
+    /// The changes by which the log has left a match for a branch, each with the match that it has left.
+    branches: Vec<(MatchId, RosterChange)>,
     over: bool,
 }
 
@@ -67,7 +69,16 @@ impl Player {
             self.forward_start(core);
             self.send_facts(core);
             self.send_what_is_due(core);
+            self.settle(core);
         }
+    }
+
+    /// Final turns go from the tail into the log.
+    fn settle(&mut self, core: &mut Core) {
+        let membership = &self.membership;
+        let epoch = (membership.voters(), membership.epoch_began_with());
+        let turns = self.verify.final_turns(epoch, &self.ledger);
+        core.out.extend(self.turns.settle(turns));
     }
 
     /// Comes before anything else is done with a new time.
@@ -113,6 +124,7 @@ impl Player {
                 Step::Complete(events) => {
                     core.out.extend(events.into_iter().map(Output::Event));
                     self.agree(core);
+                    self.settle(core);
                     self.hand_out(core);
                     self.check_hashes(core);
                     self.forget_old(core);
@@ -197,6 +209,7 @@ impl Player {
                     // What was decided and has no turn behind it is told all the same: it may hold the proof that a peer
                     // cheated.
                     core.out.extend(self.turns.log_changes(end.turns));
+                    core.out.extend(self.turns.close_log(Some(end.turns)));
                     self.log_attests(core);
                     core.out.push(Output::Append(Record::End(end)));
                     self.finish(core, reason);
@@ -344,7 +357,8 @@ impl Player {
         let end = self.ending.turns();
         let keyframe = self.turns.saved(turns, bytes, end, &core.limits);
         if let Some(keyframe) = keyframe {
-            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            let record = Record::Keyframe(keyframe);
+            core.out.extend(self.turns.record(turns, record));
             self.log_attests(core);
         }
         if end.is_none_or(|end| turns <= end) && !self.ending.holds_turns() {
@@ -419,6 +433,13 @@ impl Player {
 
     pub(crate) fn match_id(&self) -> MatchId {
         self.ledger.places.start().match_id
+    }
+
+    /// The change by which the log has left this match for a branch.
+    pub(crate) fn leaves(&self, match_id: MatchId) -> Option<&RosterChange> {
+        let mut branches = self.branches.iter();
+        let (_, change) = branches.find(|(left, _)| *left == match_id)?;
+        Some(change)
     }
 
     /// The place of a key in the start's roster.

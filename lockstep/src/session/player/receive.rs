@@ -383,6 +383,10 @@ impl Player {
 
     /// What a change before this peer's part proves is posted for its neighbours.
     pub(super) fn post_earlier(&mut self, change: &RosterChange) {
+        // A branch decides nothing for peers of the match that it leaves.
+        if change.branch().is_some() {
+            return;
+        }
         self.board.post(Fact::decision(change.clone()));
         for proof in &change.proofs {
             let at = proof.0.peer;

@@ -155,6 +155,7 @@ fn a_joiner_waits_for_no_batch_that_an_earlier_joiner_never_seals() {
             change(1, 0b0111, 100, Some(2)),
             change(2, 0b1111, 101, Some(3)),
         ],
+        branches: Vec::new(),
         left: Peers::default(),
         course: TurnFold::new(&start),
         start: Arc::new(start),

@@ -517,7 +517,7 @@ impl Player {
         in_place.next().is_none()
     }
 
-    /// Who was last heard longer ago is not said to be heard.
+    /// A peer that was last heard longer ago is not said to be heard.
     fn heard_window(&self) -> Duration {
         Duration::from_millis(500).max(self.turns.plan().turn() * 5 / 2)
     }
@@ -562,7 +562,7 @@ impl Player {
     }
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
-    /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
+    /// and that no link leads to which was heard of late. A joiner says nothing on a link on which it does not ask.
     fn lost_peers<'a>(&'a self, core: &'a Core, newest: &'a Newest) -> impl Iterator<Item = usize> {
         (0..self.ledger.places.len()).filter(move |at| {
             let outside = !self.membership.has(*at);

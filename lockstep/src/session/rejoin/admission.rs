@@ -4,7 +4,7 @@ use crate::log::{AttestedLog, Head, Joins, Peers, Record, RosterChange, Start, T
 use crate::session::roster::Request;
 use crate::session::wire::Control;
 use crate::sign::Signer;
-use crate::{Incarnation, LinkId, LogHash, PeerId};
+use crate::{Incarnation, LinkId, LogHash, MatchId, PeerId};
 use sim::Checksum;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(crate) struct Returned {
     pub unheard_since: Vec<Option<Duration>>,
     /// The changes of all epochs. The last one lets this peer in.
     pub changes: Vec<RosterChange>,
+    /// Those by which the log has left a match for a branch, each with the match that it has left.
+    pub branches: Vec<(MatchId, RosterChange)>,
     /// Peers that the last change removed and that had left by themselves.
     pub left: Peers,
     pub course: TurnFold,
@@ -85,7 +87,8 @@ impl Admission {
         }
         self.next_request = now + REQUEST_EVERY;
         let epoch = log.ahead().epoch();
-        Some(Request::signed(signer, log.start(), epoch, joins, executed))
+        let start = log.ahead().start();
+        Some(Request::signed(signer, start, epoch, joins, executed))
     }
 
     /// When the next request is due.

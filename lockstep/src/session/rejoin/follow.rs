@@ -52,6 +52,8 @@ pub(crate) struct Page<'a> {
     pub joins: Option<Joins>,
     /// The decision that lets it in, where it is known.
     pub decided: Option<&'a RosterChange>,
+    /// The log may go on in a branch: the joiner's player has said so.
+    pub branches: bool,
     /// Turns after which the match is over, where that is known.
     pub over_at: Option<u32>,
     pub limits: &'a Limits,
@@ -126,6 +128,10 @@ impl Follow {
                     true => Ok(Some(change.clone())),
                     false => Err(DoesNotFollow),
                 };
+            }
+            let branches = matches!(&record, Record::Roster(change) if change.branch().is_some());
+            if branches && !page.branches {
+                return Err(DoesNotFollow);
             }
             log.take(&record, page.signer)?;
         }
@@ -256,6 +262,7 @@ mod tests {
             bytes: whole.encoded().records_from(log.ahead().turns(), 1 << 20),
             joins: Some(JOINS),
             decided: None,
+            branches: false,
             over_at: None,
             limits: &Limits::default(),
             signer: &signer(ME),
@@ -360,6 +367,7 @@ mod tests {
             bytes: whole.encoded().records_from(9, 1 << 20),
             joins: None,
             decided,
+            branches: false,
             over_at: None,
             limits: &Limits::default(),
             signer: &signer(ME),

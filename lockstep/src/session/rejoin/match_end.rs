@@ -125,7 +125,7 @@ impl MatchEnd {
         let odd = reports.iter().filter(|side| side.checksum != end.checksum);
         Desync {
             turn: TurnNumber(end.turns.saturating_sub(1)),
-            odd: odd.map(|side| side.peer).collect(),
+            minority: odd.map(|side| side.peer).collect(),
             reports,
             goes_on: false,
             report: None,
@@ -225,6 +225,6 @@ mod tests {
             .map(|side| (side.own, side.checksum))
             .collect();
         assert_eq!(told, [(false, Checksum(7)), (true, Checksum(8))]);
-        assert_eq!(desync.odd, [start(3).roster[2].peer]);
+        assert_eq!(desync.minority, [start(3).roster[2].peer]);
     }
 }

@@ -52,6 +52,15 @@ pub(crate) enum Answer {
     Nothing,
     /// No peer plays the match: this one waits for the others to come back, to reopen it.
     Reopens,
+    /// This peer plays a branch of the match.
+    Branch {
+        /// The record of the match's start, encoded.
+        start: Vec<u8>,
+        /// The roster change by which the log leaves the match, encoded.
+        change: Vec<u8>,
+        /// The branch that is played now.
+        match_id: MatchId,
+    },
 }
 
 /// A snapshot, and the batches of a quorum that report its hash.

@@ -15,11 +15,14 @@
 //! (`session::reopen`). Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
 //! before it is let in, it learns the end from members that sign it ([`MatchEnd`]).
 //!
+//! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word.
+//!
 //! A lie names the peer that told it, and another peer is asked. The other side is [`Serve`].
 //!
 //! Each file is a component with state of its own; `session::joiner` assembles them.
 
 mod admission;
+mod branches;
 mod context;
 mod fetch;
 mod follow;
@@ -35,6 +38,7 @@ mod world;
 
 pub(crate) use admission::Returned;
 pub(crate) use admission::{Admission, head_at, members_after, takes_decision};
+pub(crate) use branches::{Branches, DECIDE, FinalTurns};
 pub(crate) use context::RejoinContext;
 pub(crate) use context::Reopened;
 pub(crate) use fetch::Fetch;

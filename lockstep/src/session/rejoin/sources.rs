@@ -86,6 +86,8 @@ pub(crate) enum Answered {
     },
     /// The match is not there.
     Nothing,
+    /// A branch is played there, which is no source.
+    Branch,
     Other,
 }
 
@@ -271,12 +273,13 @@ impl Sources {
             return false;
         };
         // Two that look for the match have not found it. A peer that does not look for it, and has nothing yet, has.
-        let helps = answer != Answered::Nothing;
+        let helps = !matches!(answer, Answered::Nothing | Answered::Branch);
         if helps {
             self.helped_at = now;
         }
-        if helps || !is_joiner(&self.joiners, source.peer, now) {
-            self.reached_at = now;
+        let is_branch = answer == Answered::Branch;
+        if helps || !is_branch && !is_joiner(&self.joiners, source.peer, now) {
+            self.reached_at = self.reached_at.max(now);
         }
         match answer {
             Answered::Outline if source.outlined => return false,
@@ -285,7 +288,7 @@ impl Sources {
                 (source.log_asked, source.has) = (false, turns);
             }
             Answered::Page { .. } => return false,
-            Answered::Nothing | Answered::Other => {}
+            Answered::Nothing | Answered::Branch | Answered::Other => {}
         }
         source.asked_at = now;
         true
@@ -326,6 +329,21 @@ impl Sources {
     /// Forgets the source, of which nothing bad is known. Its link.
     pub(crate) fn drop_source(&mut self) -> Option<LinkId> {
         self.source.take().map(|source| source.link)
+    }
+
+    /// Does not give up so soon: the player has so long to decide.
+    pub(crate) fn wait_for_player(&mut self, now: Duration, decides: Duration) {
+        let later = now + decides.saturating_sub(GIVE_UP);
+        self.reached_at = self.reached_at.max(later);
+    }
+
+    /// Asks this peer, whatever it could not do before.
+    pub(crate) fn prefer(&mut self, now: Duration, peer: PeerId) {
+        (self.source, self.reached_at) = (None, now);
+        self.strangers.remove(&peer);
+        if let Some(known) = self.contacts.get_mut(&peer) {
+            (known.no_help_until, known.failures) = (now, 0);
+        }
     }
 
     /// Asks another peer: the source does not have what is needed.

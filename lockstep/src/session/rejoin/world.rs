@@ -2,8 +2,8 @@
 
 use crate::log::{AttestedLog, Cursor, Keyframe, Record};
 use crate::session::Output;
-use crate::session::roster::RECENT;
-use crate::{Ended, Event};
+use crate::session::ledger::LogTail;
+use crate::{Ended, Event, TurnNumber};
 use sim::Checksum;
 
 /// Turns of the log, and the world that runs them.
@@ -11,8 +11,9 @@ pub(crate) struct World {
     state: State,
     /// The keyframe that it begins or began with; `None`: with the start.
     began_with: Option<Keyframe>,
-    /// Up to where the log is appended to the store, or was before.
+    /// Up to where the log is in the store, with its tail, or was before.
     appended: Option<Cursor>,
+    tail: LogTail,
     /// What an earlier world had followed to counts up to there.
     kept: Option<Kept>,
     /// It has executed turns that were taken back since: only another run of the process can come back.
@@ -54,6 +55,7 @@ pub(crate) struct DetachedWorld {
     turns: u32,
     checksum: Checksum,
     appended: Cursor,
+    tail: LogTail,
 }
 
 /// How much of what a world has followed counts in another log.
@@ -72,6 +74,7 @@ impl World {
             state: State::Absent,
             began_with: None,
             appended: None,
+            tail: LogTail::behind(0),
             kept: None,
             strayed: false,
         }
@@ -101,10 +104,12 @@ impl World {
             Common::All(end) => World {
                 state: State::Running(held.running()),
                 appended: Some(end),
+                tail: held.tail,
                 ..world
             },
             Common::Until { end, turns } => World {
                 kept: Some(Kept { end, turns }),
+                tail: held.tail,
                 ..world
             },
             Common::TooLittle => World {
@@ -125,6 +130,7 @@ impl World {
             turns: running.executed,
             checksum: running.checksum,
             appended: self.appended?,
+            tail: self.tail,
         })
     }
 
@@ -134,6 +140,7 @@ impl World {
             state: State::Running(held.running()),
             began_with: None,
             appended: Some(held.appended),
+            tail: held.tail,
             kept: None,
             strayed: false,
         };
@@ -158,8 +165,9 @@ impl World {
         self.state = State::Loading;
         let start = log.start();
         let turns = self.began_with.as_ref().map_or(0, |begin| begin.turns);
-        let mut out = match &self.kept {
-            Some(Kept { turns, .. }) => vec![Output::Undo { turns: *turns }],
+        let retracted = self.kept.as_ref().map(|kept| TurnNumber(kept.turns));
+        let mut out = match retracted {
+            Some(TurnNumber(turns)) => vec![self.tail.retract(turns)],
             None => vec![
                 Output::Append(Record::Start(start.clone())),
                 Output::Event(started()),
@@ -180,24 +188,48 @@ impl World {
             is_new = self.is_new(&at);
             at = next;
             if is_new {
-                out.push(Output::Append(record));
+                out.extend(self.log(record));
             }
         }
         self.appended = Some(at);
-        match &self.began_with {
+        match self.began_with.clone() {
             Some(keyframe) => {
                 if is_new {
-                    out.push(Output::Append(Record::Keyframe(keyframe.clone())));
+                    let record = Record::Keyframe(keyframe.clone());
+                    out.extend(self.tail.record(turns, record));
                 }
                 out.push(Output::Load {
                     turns,
                     ticks: keyframe.ticks,
-                    snapshot: keyframe.snapshot.clone(),
+                    snapshot: keyframe.snapshot,
+                    retracted,
                 });
             }
-            None => out.push(Output::New(start.clone())),
+            None => out.push(Output::New {
+                start: start.clone(),
+                retracted,
+            }),
         }
         out
+    }
+
+    /// Logs the next confirmed record. A quorum has it, and not all need to: a turn is final as late as it can be. A
+    /// decision covers the turns before it.
+    fn log(&mut self, record: Record) -> Vec<Output> {
+        match record {
+            Record::Bundle(bundle) => self.tail.push(bundle),
+            Record::Roster(change) => {
+                let mut out = self.tail.settle(change.value.cut);
+                out.push(Output::Append(Record::Roster(change)));
+                out
+            }
+            _ => vec![Output::Append(record)],
+        }
+    }
+
+    /// All turns up to here are final: a decision, or the end of the match, covers them.
+    pub(crate) fn settle(&mut self, turns: u32) -> Vec<Output> {
+        self.tail.settle(turns)
     }
 
     /// The world is built.
@@ -232,7 +264,7 @@ impl World {
                 break;
             };
             if is_new {
-                out.push(Output::Append(record.clone()));
+                out.extend(self.log(record.clone()));
             }
             if let Record::Bundle(bundle) = record {
                 out.push(Output::Execute(bundle));
@@ -301,7 +333,7 @@ impl DetachedWorld {
     fn common(&self, log: &AttestedLog) -> Common {
         let ours = self.log.verified().encoded();
         let (mut own, mut other) = (ours.first(), log.verified().encoded().first());
-        let (mut turns, mut last_turn) = (0, None);
+        let mut turns = 0;
         while own.is_before(&self.appended) {
             let end = other.clone();
             let mine = ours.read(&mut own);
@@ -311,22 +343,13 @@ impl DetachedWorld {
                 .is_some_and(|(theirs, mine)| are_alike(mine, &theirs));
             let is_turn = matches!(mine, Some(Record::Bundle(_)));
             if !alike {
-                // A change that does not count goes with the turn before it.
-                let until = match is_turn {
-                    true => Some((end, turns)),
-                    false => last_turn.map(|end| (end, turns - 1)),
-                };
-                return match until {
-                    Some((end, turns)) if self.turns - turns <= RECENT as u32 => {
-                        Common::Until { end, turns }
-                    }
-                    _ => Common::TooLittle,
+                // A change is decided, and so final with the turns before it.
+                return match is_turn && turns >= self.tail.logged() {
+                    true => Common::Until { end, turns },
+                    false => Common::TooLittle,
                 };
             }
-            if is_turn {
-                last_turn = Some(end);
-                turns += 1;
-            }
+            turns += u32::from(is_turn);
         }
         Common::All(other)
     }
@@ -374,8 +397,14 @@ mod tests {
             Output::Append(Record::Keyframe(keyframe)) => format!("+keyframe {}", keyframe.turns),
             Output::Execute(bundle) => format!("{}", bundle.turn.0),
             Output::Load { turns, .. } => format!("load {turns}"),
-            Output::Undo { turns } => format!("undo {turns}"),
-            Output::New(_) => "new".to_owned(),
+            Output::Tail(turns) => match turns.last() {
+                Some(last) => format!("~{}", last.turn.0),
+                None => "~".to_owned(),
+            },
+            Output::New { retracted, .. } => match retracted {
+                Some(from) => format!("new, from {from}"),
+                None => "new".to_owned(),
+            },
             Output::Event(_) => "event".to_owned(),
             other => format!("{other:?}"),
         };
@@ -401,10 +430,10 @@ mod tests {
         world.begin_with(None);
         assert_eq!(told(&load(&mut world, &log)), ["start", "event", "new"]);
         assert_eq!(told(&load(&mut world, &log)), [""; 0]);
-        assert_eq!(told(&world.hand_out(&log, 2)), ["+0", "0", "+1", "1"]);
+        assert_eq!(told(&world.hand_out(&log, 2)), ["~0", "0", "~1", "1"]);
         assert_eq!(told(&world.hand_out(&log, 2)), [""; 0]);
         world.executed(Checksum(2));
-        assert_eq!(told(&world.hand_out(&log, 2)), ["+2", "2"]);
+        assert_eq!(told(&world.hand_out(&log, 2)), ["~2", "2"]);
     }
 
     #[test]
@@ -424,9 +453,9 @@ mod tests {
         let mut world = World::new();
         world.begin_with(Some(keyframe(&log, 2)));
         let out = load(&mut world, &log);
-        let expected = ["start", "event", "+0", "+1", "+keyframe 2", "load 2"];
+        let expected = ["start", "event", "~0", "~1", "load 2"];
         assert_eq!(told(&out), expected);
-        assert_eq!(told(&world.hand_out(&log, 9)), ["+2", "2", "+3", "3"]);
+        assert_eq!(told(&world.hand_out(&log, 9)), ["~2", "2", "~3", "3"]);
     }
 
     #[test]
@@ -447,7 +476,7 @@ mod tests {
         let held = caught_up(&short).detach(2, short).expect("it runs");
         let mut world = World::reattached(held, &long, None);
         assert_eq!(told(&load(&mut world, &long)), [""; 0]);
-        assert_eq!(told(&world.hand_out(&long, 9)), ["+4", "4", "+5", "5"]);
+        assert_eq!(told(&world.hand_out(&long, 9)), ["~4", "4", "~5", "5"]);
         // One that is loading cannot be taken along.
         let mut loading = World::new();
         loading.begin_with(None);
@@ -461,15 +490,15 @@ mod tests {
         let (ours, theirs) = (log_of(&turns(6)), log_of(&other));
         let held = caught_up(&ours).detach(2, ours).expect("it runs");
         let mut world = World::reattached(held, &theirs, None);
-        assert_eq!(told(&load(&mut world, &theirs)), ["undo 4", "new"]);
-        // The store has the first four turns.
+        assert_eq!(told(&load(&mut world, &theirs)), ["~3", "new, from 4"]);
+        // The store has the first four turns, in its tail.
         let out = world.hand_out(&theirs, 9);
-        let expected = ["0", "1", "2", "3", "+4", "4", "+5", "5"];
+        let expected = ["0", "1", "2", "3", "~4", "4", "~5", "5"];
         assert_eq!(told(&out), expected);
     }
 
     #[test]
-    fn a_change_that_does_not_count_goes_with_the_turn_before_it() {
+    fn a_world_behind_a_change_that_does_not_count_has_strayed() {
         let (start, mut records) = (start(3), turns(6));
         let hash = log_of(&records[..4]).verified().head().hash();
         let change: RosterChange = false_alarm(&start, 0, 4, hash);
@@ -480,20 +509,29 @@ mod tests {
         records[4] = Record::Roster(other);
         let theirs = log_of(&records[..5]);
         let held = caught_up(&ours).detach(2, ours).expect("it runs");
-        let mut world = World::reattached(held, &theirs, None);
-        assert_eq!(told(&load(&mut world, &theirs)), ["undo 3", "new"]);
-        let out = world.hand_out(&theirs, 9);
-        assert_eq!(told(&out), ["0", "1", "2", "+3", "3", "+roster 4"]);
+        assert!(World::reattached(held, &theirs, None).has_strayed());
     }
 
     #[test]
     fn a_world_that_has_gone_too_far_has_strayed() {
-        let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(19)));
+        let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(31)));
         let held = caught_up(&ours).detach(2, ours).expect("it runs");
         assert!(World::reattached(held, &theirs, None).has_strayed());
         let ours = log_of(&turns(39));
         let held = caught_up(&ours).detach(2, ours).expect("it runs");
         assert!(!World::reattached(held, &theirs, None).has_strayed());
+    }
+
+    #[test]
+    fn a_turn_is_final_once_as_many_follow_as_the_longest_delay_has() {
+        let log = log_of(&turns(10));
+        let mut world = World::new();
+        world.begin_with(Some(keyframe(&log, 1)));
+        load(&mut world, &log);
+        let out = told(&world.hand_out(&log, 9));
+        let logged = out.iter().filter(|what| what.starts_with('+'));
+        assert_eq!(Vec::from_iter(logged), ["+0", "+keyframe 1", "+1"]);
+        assert_eq!(told(&world.settle(3)), ["+2"]);
     }
 
     #[test]

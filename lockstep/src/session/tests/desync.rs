@@ -99,7 +99,10 @@ impl Net {
         for at in honest {
             let desyncs = self.desyncs(*at);
             assert_eq!(desyncs.len(), 1, "peer {at}");
-            assert_eq!((desyncs[0].turn, &desyncs[0].odd), (TurnNumber(turn), &ids));
+            assert_eq!(
+                (desyncs[0].turn, &desyncs[0].minority),
+                (TurnNumber(turn), &ids)
+            );
             assert_eq!(self.causes(*at), [RosterCause::Desynced], "peer {at}");
             let [change] = self.changes_of(*at)[..] else {
                 panic!("peer {at} logs one change");
@@ -135,7 +138,7 @@ fn the_others_go_on_without_whose_world_goes_its_own_way() {
         let honest: Vec<usize> = (0..peers).filter(|at| *at != odd).collect();
         net.go_on_without(&honest, &[odd], 10);
         let own = net.desyncs(odd);
-        assert_eq!((own.len(), &own[0].odd), (1, &vec![id(odd)]));
+        assert_eq!((own.len(), &own[0].minority), (1, &vec![id(odd)]));
         assert_eq!(own[0].reports.len(), peers);
         assert_eq!(net.end_of(odd), Some(&EndReason::Desync));
         let executed = net.peers[odd].executed;
@@ -159,7 +162,7 @@ fn a_false_log_hash_costs_whoever_told_it_its_place() {
     for at in [0, 2, 3] {
         assert_eq!(net.causes(at), [RosterCause::Desynced]);
         assert_eq!(net.desyncs(at).len(), 1);
-        assert_eq!(net.desyncs(at)[0].odd, [id(1)]);
+        assert_eq!(net.desyncs(at)[0].minority, [id(1)]);
         assert!(net.peers[at].executed > 80);
         assert_eq!(net.end_of(at), None);
         // What it signed of the log is not shown as if it were true.
@@ -193,7 +196,7 @@ fn go_on_without_the_liar(net: &Net) {
     for at in 0..liar {
         assert_eq!(net.causes(at), [RosterCause::Desynced], "peer {at}");
         assert_eq!(net.desyncs(at).len(), 1, "peer {at}");
-        assert_eq!(net.desyncs(at)[0].odd, [id(liar)], "peer {at}");
+        assert_eq!(net.desyncs(at)[0].minority, [id(liar)], "peer {at}");
         assert!(net.desyncs(at)[0].goes_on, "peer {at}");
         assert_eq!(net.end_of(at), None, "peer {at}");
     }
@@ -252,7 +255,11 @@ fn two_who_stray_one_after_the_other_both_go() {
     net.peers[4].diverges_at = Some(11);
     net.run(Duration::from_secs(25));
     for at in [0, 2, 3] {
-        let named: Vec<&PeerId> = net.desyncs(at).iter().flat_map(|each| &each.odd).collect();
+        let named: Vec<&PeerId> = net
+            .desyncs(at)
+            .iter()
+            .flat_map(|each| &each.minority)
+            .collect();
         assert_eq!(named, [&id(1), &id(4)], "peer {at}");
         let gone: Vec<usize> = net
             .changes_of(at)
@@ -270,7 +277,7 @@ fn two_who_stray_one_after_the_other_both_go() {
 fn all_stop(net: &Net, odd: &[PeerId]) {
     for at in 0..net.peers.len() {
         assert_eq!(net.desyncs(at).len(), 1, "peer {at}");
-        assert_eq!(net.desyncs(at)[0].odd, odd, "peer {at}");
+        assert_eq!(net.desyncs(at)[0].minority, odd, "peer {at}");
         assert_eq!(net.end_of(at), Some(&EndReason::Desync), "peer {at}");
         assert_eq!(net.changes_of(at), Vec::<&RosterChange>::new());
     }
@@ -315,7 +322,7 @@ fn whoever_has_not_reported_is_waited_for_where_it_could_decide() {
     net.run(Duration::from_secs(20));
     for at in [1, 2] {
         assert_eq!(net.desyncs(at).len(), 1);
-        assert_eq!(net.desyncs(at)[0].odd, [id(3)]);
+        assert_eq!(net.desyncs(at)[0].minority, [id(3)]);
         assert_eq!(net.causes(at), [RosterCause::Lost, RosterCause::Desynced]);
         assert_eq!(net.end_of(at), None);
     }
@@ -380,7 +387,7 @@ fn a_false_checksum_in_the_last_turns_keeps_nobody_from_the_end() {
             assert_eq!(ended.reason, EndReason::TurnLimit, "turn {turn}, peer {at}");
             assert_eq!((ended.turns, ended.agreed, ended.of), (60, 2, 2));
             assert_eq!(net.desyncs(at).len(), 1);
-            assert_eq!(net.desyncs(at)[0].odd, [id(1)]);
+            assert_eq!(net.desyncs(at)[0].minority, [id(1)]);
             assert_eq!(net.logged(at).0.len(), 1);
         }
         assert_eq!(net.end_of(1), Some(&EndReason::Desync), "turn {turn}");

@@ -48,8 +48,8 @@ fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
     assert_eq!(ends[0].reason, EndReason::Removed);
     for peer in &net.peers[..2] {
         let delay = u32::from(Plan::default().delay_turns);
-        let back = peer.undone.iter().filter(|turns| **turns > delay);
-        assert_eq!(back.count(), 1, "taken back once: {:?}", peer.undone);
+        let back = peer.retracted.iter().filter(|turns| **turns > delay);
+        assert_eq!(back.count(), 1, "taken back once: {:?}", peer.retracted);
         assert!(peer.events.iter().any(|event| matches!(
             event,
             Event::RosterChanged { cause: RosterCause::Cheated, gone, .. }
@@ -77,8 +77,8 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
     let honest = [0, 1, 3];
     for at in honest {
         assert!(net.has_named(at), "peer {at}");
-        let undone = &net.peers[at].undone;
-        assert_eq!(*undone, [turn], "peer {at}");
+        let retracted = &net.peers[at].retracted;
+        assert_eq!(*retracted, [turn], "peer {at}");
         assert_eq!(net.causes(at).last(), Some(&RosterCause::Cheated));
     }
     net.have_one_history(&honest);
@@ -348,7 +348,7 @@ fn another_face_after_the_promise(
             RosterCause::Cheated,
         ];
         assert_eq!(net.causes(*at), causes, "peer {at}");
-        let undone = &net.peers[*at].undone;
+        let retracted = &net.peers[*at].retracted;
         let turns = net.peers[*at].events.iter().find_map(|event| match event {
             Event::RosterChanged { turn, cause, .. } => {
                 (*cause == RosterCause::Rejoined).then_some(turn.0)
@@ -356,8 +356,8 @@ fn another_face_after_the_promise(
             _ => None,
         });
         assert!(
-            undone.iter().all(|to| Some(*to) >= turns),
-            "peer {at}: {undone:?}"
+            retracted.iter().all(|to| Some(*to) >= turns),
+            "peer {at}: {retracted:?}"
         );
     }
     net.have_one_history(&honest);

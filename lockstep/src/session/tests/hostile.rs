@@ -478,6 +478,45 @@ fn dead_peer_is_no_coordinator_of_a_removal() {
     }
 }
 
+/// Sends no vote of its own, and no decision.
+fn voteless(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    match channel {
+        Channel::Control => {
+            let nothing = || Control::Roster(Vec::new()).encode();
+            Some(without_votes(bytes, me as u8).unwrap_or_else(nothing))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn coordinator_that_never_begins_is_removed() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.links.attack = Some((0, voteless));
+    net.links.silent.push(4);
+    net.run(net.now() + SUSPICION + STALL_BUDGET + Duration::from_secs(2));
+    for at in 1..4 {
+        let gone = net.gone(at).into_iter().flat_map(|(seats, _)| seats);
+        assert!(gone.eq([Seat(0), Seat(4)]), "peer {at}: {:?}", net.gone(at));
+    }
+}
+
+#[test]
+fn coordinator_that_never_begins_keeps_no_cheat() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.links.attack = Some((0, voteless));
+    net.links.two_faced = Some(20);
+    net.run(Duration::from_secs(5) + STALL_BUDGET + Duration::from_secs(3));
+    for at in [1, 3, 4] {
+        let causes = [
+            (vec![Seat(2)], RosterCause::Cheated),
+            (vec![Seat(0)], RosterCause::Lost),
+        ];
+        assert_eq!(net.gone(at), causes, "peer {at}");
+    }
+}
+
 #[test]
 fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);

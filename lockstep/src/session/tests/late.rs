@@ -116,7 +116,7 @@ fn whose_world_is_another_at_the_end_does_not_take_the_end_for_its_own() {
     );
     let mut events = net.peers[2].events.iter();
     let odd = events.find_map(|event| match event {
-        Event::Desync(desync) => Some(desync.odd.clone()),
+        Event::Desync(desync) => Some(desync.minority.clone()),
         _ => None,
     });
     assert_eq!(odd, Some(vec![id(2)]));

@@ -9,7 +9,7 @@ fn changed(peer: &Peer) -> bool {
 
 fn longer(peer: &Peer) -> Option<Duration> {
     let mut votes = peer.events.iter().rev().filter_map(|event| match event {
-        Event::Patience { longer, .. } => Some(*longer),
+        Event::Extension { extension, .. } => Some(*extension),
         _ => None,
     });
     votes.next()
@@ -80,14 +80,14 @@ fn a_vote_is_told_of_in_its_own_stall_and_not_in_a_moment_of_a_later_turn() {
     net.input(0, Input::WaitLonger);
     net.run(net.now() + Duration::from_secs(1));
     let peer = &net.peers[0];
-    let told = |event: &&Event| matches!(event, Event::Patience { .. });
+    let told = |event: &&Event| matches!(event, Event::Extension { .. });
     assert_eq!(peer.events.iter().filter(told).count(), 1);
     let Session { phase, core, .. } = net.session_mut(0);
     let Phase::Playing(playing) = phase else {
         panic!("it plays");
     };
     playing.next_stall(core);
-    let told = |out: &&Output| matches!(out, Output::Event(Event::Patience { .. }));
+    let told = |out: &&Output| matches!(out, Output::Event(Event::Extension { .. }));
     assert_eq!(core.out.iter().filter(told).count(), 0);
 }
 

@@ -1,6 +1,7 @@
 //! Matches whose processes all die, and that go on.
 
 mod attacks;
+mod branch;
 
 use super::lost::between;
 use super::rejoin::seats_of;
@@ -613,7 +614,7 @@ fn who_all_look_for_a_match_that_nobody_plays_learn_it() {
         net.run(net.now() + Duration::from_secs(15));
         for at in 0..3 {
             let end = net.end_of(at);
-            assert_eq!(end, Some(&EndReason::NobodyPlays), "peer {at}, {know_all}");
+            assert_eq!(end, Some(&EndReason::OnlyJoiners), "peer {at}, {know_all}");
         }
     }
 }

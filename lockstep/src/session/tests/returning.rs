@@ -98,7 +98,7 @@ fn who_finds_nobody_is_told_so_and_of_no_host() {
     net.restart(2, 99, Vec::new(), &[0, 1]);
     net.run(net.now() + Duration::from_secs(40));
     let end = net.end_of(2).expect("it gives up");
-    assert_eq!(*end, EndReason::NobodyThere);
+    assert_eq!(*end, EndReason::NoPeerFound);
     assert!(!end.to_string().contains("host"), "{end}");
 }
 

@@ -315,7 +315,7 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
                 Record::Roster(change) => Some(change.value.cut),
                 _ => None,
             });
-        assert_eq!(net.peers[at].undone, Vec::from_iter(cut), "{at}");
+        assert_eq!(net.peers[at].retracted, Vec::from_iter(cut), "{at}");
         assert_eq!(net.peers[at].records.iter().filter(reopened).count(), 1);
     }
 }

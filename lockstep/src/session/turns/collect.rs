@@ -1,4 +1,4 @@
-//! Collecting: batches arrive by whatever link, and whoever signed them.
+//! Collecting: batches arrive by any link, of any signer.
 
 use super::Turns;
 use crate::Fault;

@@ -6,8 +6,8 @@ use super::retraction::RetractionBuffer;
 use super::snapshots::Snapshots;
 use crate::log::{Bundle, Keyframe, Record, RosterChange, TurnFold};
 use crate::session::Output;
-use crate::session::ledger::LogWindow;
-use crate::{Limits, LogHash};
+use crate::session::ledger::{LogTail, LogWindow};
+use crate::{Limits, LogHash, TurnNumber};
 use sim::Checksum;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ pub(super) struct Delivery {
     /// Complete turns that wait for a snapshot before them.
     waiting: VecDeque<Bundle>,
     handed_out: u32,
+    tail: LogTail,
     ticks: u64,
     /// Turns that the world has executed, and its checksum.
     executed: u32,
@@ -50,6 +51,7 @@ impl Delivery {
         Delivery {
             waiting: VecDeque::new(),
             handed_out: world.turns,
+            tail: LogTail::behind(world.turns),
             ticks: world.ticks,
             executed: world.executed,
             checksum: world.checksum,
@@ -100,9 +102,36 @@ impl Delivery {
     pub(super) fn log_changes(&mut self, turns: u32) -> Vec<Output> {
         let mut logged = Vec::new();
         while let Some(change) = self.changes.pop_front_if(|next| next.value.cut == turns) {
+            // The decision covers the turns before it.
+            logged.extend(self.tail.settle(turns));
             logged.push(Output::Append(Record::Roster(change)));
         }
         logged
+    }
+
+    /// Turns before this one are final.
+    pub(super) fn settle(&mut self, turns: u32) -> Vec<Output> {
+        self.tail.settle(turns)
+    }
+
+    /// Turns of the log.
+    pub(super) fn logged(&self) -> u32 {
+        self.tail.logged()
+    }
+
+    /// Takes a record about so many turns for the log.
+    pub(super) fn record(&mut self, about: u32, record: Record) -> Option<Output> {
+        self.tail.record(about, record)
+    }
+
+    /// The match is over with `end` turns, or is over for this peer alone with what it has.
+    pub(super) fn close_log(&mut self, end: Option<u32>) -> Vec<Output> {
+        let mut out = Vec::new();
+        if let Some(end) = end {
+            out.extend(self.tail.settle(end));
+        }
+        out.extend(self.tail.close());
+        out
     }
 
     /// Logs and hands out what is complete, up to the next snapshot.
@@ -115,7 +144,7 @@ impl Delivery {
             self.load.handed_out(bundle.ticks());
             out.extend(self.log_changes(bundle.turn.0));
             self.ticks += u64::from(bundle.ticks());
-            out.push(Output::Append(Record::Bundle(bundle.clone())));
+            out.extend(self.tail.push(bundle.clone()));
             self.retraction.handed_out(&bundle);
             out.push(Output::Execute(bundle));
             self.handed_out += 1;
@@ -189,9 +218,9 @@ impl Delivery {
         self.checksum = checksum;
     }
 
-    /// Whether turns from `cut` on can be taken back.
+    /// Whether turns from `cut` on can be taken back: none of them is final.
     pub(super) fn reaches(&self, cut: u32) -> bool {
-        self.retraction.reaches(cut, self.handed_out > cut)
+        cut >= self.tail.logged() && self.retraction.reaches(cut, self.handed_out > cut)
     }
 
     /// Turns from `cut` on are taken back: the world begins again at a snapshot and executes what stands after it.
@@ -207,11 +236,12 @@ impl Delivery {
         self.handed_out = cut;
         self.ticks = world.ticks;
         let mut out = vec![
-            Output::Undo { turns: cut },
+            self.tail.retract(cut),
             Output::Load {
                 turns: world.turns,
                 ticks: world.ticks,
                 snapshot: world.snapshot.clone(),
+                retracted: Some(TurnNumber(cut)),
             },
         ];
         for bundle in self.retraction.restore(&world, cut) {
@@ -226,8 +256,8 @@ impl Delivery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Plan;
     use crate::session::ledger::fixture::{ledger, start};
-    use crate::{Plan, TurnNumber};
 
     /// The delivery of one of so many peers, before any turn.
     fn delivery(peers: u8) -> (Delivery, TurnFold) {
@@ -280,7 +310,7 @@ mod tests {
         delivery.saved(0, Arc::from([7; 4]), None, &limits);
         let out = delivery.hand_out(&fold, &ledger.window);
         assert_eq!(told(&out), (vec![0], vec![]));
-        assert!(matches!(out[0], Output::Append(Record::Bundle(_))));
+        assert_eq!(out[0], Output::Tail(vec![bundle(0)]));
     }
 
     #[test]
@@ -331,8 +361,9 @@ mod tests {
         assert!(delivery.reaches(4) && !delivery.reaches(6));
         assert!(delivery.retraction.take_point(4).is_some());
         let out = delivery.retract(4);
-        assert!(matches!(out[0], Output::Undo { turns: 4 }));
-        assert!(matches!(out[1], Output::Load { turns: 0, .. }));
+        assert_eq!(out[0], Output::Tail((0..4).map(bundle).collect()));
+        let cut = Some(TurnNumber(4));
+        assert!(matches!(out[1], Output::Load { turns: 0, retracted, .. } if retracted == cut));
         assert_eq!(told(&out).0, [0, 1, 2, 3]);
         assert_eq!((delivery.executed(), delivery.handed_out()), (0, 4));
         assert!(delivery.retraction.is_loading());

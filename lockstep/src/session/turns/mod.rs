@@ -24,7 +24,7 @@ use super::Output;
 use super::ledger::{Ledger, LogWindow};
 use super::timers::{Timer, Timers};
 use crate::limits::MAX_CHAT;
-use crate::log::{Formed, Keyframe, Metered, RosterChange, TurnFold, Voters, What};
+use crate::log::{Formed, Keyframe, Metered, Record, RosterChange, TurnFold, Voters, What};
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
 use clock::Clock;
@@ -344,6 +344,26 @@ impl Turns {
                 text: tidy_text(text, MAX_CHAT as u32),
             });
         }
+    }
+
+    /// Turns before this one are final.
+    pub(crate) fn settle(&mut self, turns: u32) -> Vec<Output> {
+        self.delivery.settle(turns)
+    }
+
+    /// Turns of the log.
+    pub(crate) fn logged(&self) -> u32 {
+        self.delivery.logged()
+    }
+
+    /// Takes a record about so many turns for the log.
+    pub(crate) fn record(&mut self, about: u32, record: Record) -> Option<Output> {
+        self.delivery.record(about, record)
+    }
+
+    /// The match is over with `end` turns, or is over for this peer alone with what it has.
+    pub(crate) fn close_log(&mut self, end: Option<u32>) -> Vec<Output> {
+        self.delivery.close_log(end)
     }
 
     /// Logs and hands out what is complete, up to the next snapshot.

@@ -1,7 +1,7 @@
 //! Going back: what the last turns changed, and how they are taken back where a roster change says so.
 //!
-//! Everybody who has turns beyond the cut goes back to it, not only those whose logs differ: beyond it, who happens to
-//! hold the turns that will count cannot tell, as it does not know which of the cheat's batches the others hold.
+//! Each peer that has turns beyond the cut goes back to it, not only those whose logs differ. A peer that happens to hold
+//! the turns that will count cannot tell: it does not know which of the cheat's batches the others hold.
 
 use crate::LogHash;
 use crate::log::{Bundle, TurnFold};
@@ -16,7 +16,7 @@ const WORLDS: usize = 3;
 
 /// What is needed to go back.
 pub(super) struct RetractionBuffer {
-    /// Nobody ever goes back where there are not three to compare.
+    /// No peer ever goes back where there are not three to compare.
     is_kept: bool,
     points: VecDeque<Point>,
     worlds: VecDeque<World>,

@@ -216,7 +216,7 @@ fn retracted_turns_run_again_from_a_snapshot() {
     assert_eq!(ledger.window.complete(), 2);
     assert_eq!(turns.fold().next_number(Seat(0)), 0);
     let [
-        Output::Undo { turns: 2 },
+        Output::Tail(_),
         Output::Load { turns: 0, .. },
         Output::Execute(_),
         Output::Execute(_),

@@ -8,7 +8,8 @@ use sim::Checksum;
 
 /// What follows from verification, in order.
 pub(crate) enum Finding {
-    Log(Record),
+    /// A record about so many turns is for the log.
+    Log(u32, Record),
     /// All peers of the match are to see these batches.
     Show(Vec<WireBatch>),
     /// The batches of the dispute are to be shown.
@@ -80,7 +81,7 @@ pub(super) fn desync_sides(
 }
 
 pub(super) fn log_mismatch(turns: u32, checksums: Vec<(u8, Checksum)>) -> Finding {
-    Finding::Log(Record::Mismatch { turns, checksums })
+    Finding::Log(turns, Record::Mismatch { turns, checksums })
 }
 
 /// The batches that report the world after so many turns: a peer that was told otherwise has the proof that two were

@@ -7,6 +7,7 @@
 mod checksums;
 mod dispute;
 mod equivocation;
+mod finality;
 mod finding;
 mod minority;
 mod reconcile;
@@ -169,23 +170,6 @@ impl Verify {
         })
     }
 
-    /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
-    /// more than this log has might be of a peer that is removed before that.
-    pub(crate) fn attests(&self, ledger: &Ledger) -> Vec<Finding> {
-        let (batches, window) = (&ledger.batches, &ledger.window);
-        // What a peer signs that signs two histories, or has another world, says nothing.
-        let says = |at: &usize| !self.convicts(*at) && !self.minority.contains(*at);
-        let newest = ledger.places.all().filter(says).filter_map(|at| {
-            let known = match at == ledger.places.me() {
-                true => window.complete(),
-                false => window.complete().min(self.alike(at)),
-            };
-            batches.newest_within(at, window.at_most(known))
-        });
-        let attests = newest.map(|held| Finding::Log(Record::Attest(held.signed.clone())));
-        attests.collect()
-    }
-
     /// When the difference of worlds, or of logs, is looked at again.
     pub(crate) fn timers(&self, around: &Surroundings, timers: &mut Timers) {
         timers.set(Timer::Mismatch, self.mismatch_due(around));
@@ -278,7 +262,7 @@ impl Verify {
         };
         let mut findings = Vec::new();
         while let Some((turns, checksum)) = self.checksums.next_agreed(now, must) {
-            findings.push(Finding::Log(Record::Checksum { turns, checksum }));
+            findings.push(Finding::Log(turns, Record::Checksum { turns, checksum }));
         }
         findings
     }
@@ -644,7 +628,7 @@ impl Verify {
         let mut findings = vec![Finding::Excluded(Desync {
             turn: TurnNumber(turn),
             reports,
-            odd: odd.map(|at| ledger.places.key(at)).collect(),
+            minority: odd.map(|at| ledger.places.key(at)).collect(),
             goes_on: true,
             report: None,
         })];
@@ -683,18 +667,18 @@ impl Verify {
         })
     }
 
-    /// What the peers say of the log after so many turns, as far as it is known.
+    /// What the peers say of the log after so many turns, as far as it is known. What a cheat says of it means nothing.
     fn sides_of_logs(&self, dispute: &Dispute, ledger: &Ledger) -> Vec<(u8, LogHash)> {
         let own = ledger.window.after(dispute.turns);
-        let sides = ledger.places.all().filter_map(|at| {
-            let told = match at {
-                _ if at == dispute.other => Some(dispute.hash),
-                _ if at == ledger.places.me() => own,
-                _ if self.reports[at].alike() >= dispute.turns => own,
-                _ => None,
-            };
-            Some((at as u8, told?))
-        });
+        let told = |at: usize| match at {
+            _ if self.convicts(at) => None,
+            _ if at == dispute.other => Some(dispute.hash),
+            _ if at == ledger.places.me() => own,
+            _ if self.reports[at].alike() >= dispute.turns => own,
+            _ => None,
+        };
+        let sides = ledger.places.all();
+        let sides = sides.filter_map(|at| Some((at as u8, told(at)?)));
         sides.collect()
     }
 }

@@ -115,8 +115,8 @@ impl Search {
 }
 
 impl Verify {
-    /// Keeps what another voter holds for a turn for which this peer holds something else, both signed by whom they are
-    /// of. False where the signature does not hold.
+    /// Keeps what another voter holds for a turn for which this peer holds something else, both signed by their
+    /// author. False where the signature does not hold.
     pub(crate) fn keep_alternate(
         &self,
         holder: usize,

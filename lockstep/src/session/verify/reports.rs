@@ -96,6 +96,11 @@ impl Reports {
         turns >= self.from && !self.broken
     }
 
+    /// Whether no more of them are taken.
+    pub(super) fn are_broken(&self) -> bool {
+        self.broken
+    }
+
     /// How many turns the reports are behind.
     pub(super) fn lag(&self, complete: u32) -> u32 {
         complete.saturating_sub(self.reported)

@@ -66,7 +66,7 @@ fn equal_worlds_are_logged_once_all_have_reported() {
     let report = (0, 0, Checksum(5));
     assert!(verify.report(report, &ledger, &around).is_empty());
     let findings = verify.report((1, 0, Checksum(5)), &ledger, &around);
-    let [Finding::Log(Record::Checksum { turns: 0, .. })] = findings.as_slice() else {
+    let [Finding::Log(0, Record::Checksum { .. })] = findings.as_slice() else {
         panic!("one record");
     };
     assert_eq!(verify.agreed(SECOND).expect("one").ago, SECOND);
@@ -90,12 +90,12 @@ fn a_world_that_differs_from_two_is_excluded_once_the_logs_are_known_to_be_alike
     let findings = verify.check_hashes(&ledger, &around);
     let desyncs = excluded(&findings);
     assert_eq!(desyncs.len(), 1);
-    assert_eq!(desyncs[0].odd, [ledger.places.key(2)]);
+    assert_eq!(desyncs[0].minority, [ledger.places.key(2)]);
     assert_eq!(verify.minority(), Peers(0b100));
     // The others go on and agree on what comes next.
     report(&mut verify, 0, 2, 7);
     let findings = report(&mut verify, 1, 2, 7);
-    assert!(matches!(findings.last(), Some(Finding::Log(_))));
+    assert!(matches!(findings.last(), Some(Finding::Log(..))));
 }
 
 #[test]
@@ -131,6 +131,31 @@ fn a_log_of_its_own_excludes_a_peer_once_no_proof_has_come() {
     assert_eq!(verify.minority(), Peers(0b100));
     // A change that is decided by now may need some turns before the next one can say which peers go.
     assert!(!verify.is_disputed());
+}
+
+#[test]
+fn cheat_makes_no_minority_of_the_peer_that_it_deceived() {
+    let ledger = after(2, 4);
+    let mut verify = verify(&ledger);
+    let own = ledger.window.after(2).expect("kept");
+    for (at, hash) in [(1, own), (2, ANOTHER), (3, own)] {
+        verify.expect_hash(at, 2, hash);
+    }
+    verify.check_hashes(&ledger, &around(4, Duration::ZERO));
+    let signed = |executed| {
+        let batch = Batch {
+            executed,
+            ..batch(2)
+        };
+        held(3, batch).signed
+    };
+    verify.convict(Equivocation(signed(0), signed(1)));
+    let findings = verify.advance_dispute(&ledger, &around(4, SECOND * 30));
+    let Some(Finding::Desync(1, sides)) = findings.last() else {
+        panic!("no change was decided in time");
+    };
+    assert_eq!(sides.len(), 3);
+    assert!(odd_ones(sides, around(4, SECOND).voters).is_empty());
 }
 
 #[test]

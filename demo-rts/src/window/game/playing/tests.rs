@@ -178,10 +178,10 @@ fn a_banner_about_a_wait_ends_with_the_wait() {
         let banner = player.game.banner.as_ref();
         banner.map_or_else(String::new, |(banner, _)| banner.text.clone())
     };
-    player.game.take(&Event::Patience {
+    player.game.take(&Event::Extension {
         turn,
         seats: seats.clone(),
-        longer: Duration::from_secs(30),
+        extension: Duration::from_secs(30),
     });
     assert!(banner(&player).contains("the match waits 30 s longer"));
     let over = Event::StallEnded {

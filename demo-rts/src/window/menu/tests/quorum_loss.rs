@@ -73,6 +73,20 @@ fn survivor_goes_on_alone_by_a_button() {
     assert_eq!(bob.screens.len(), 2, "the match above the menu");
 }
 
+#[test]
+fn host_enters_the_branch_of_a_survivor_by_a_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::GO_ON_ALONE);
+    let mut ada = host_rejoins(folder.path());
+    both_until(&mut ada, &mut bob, words::ENTER_BRANCH, "0:");
+    ada.assert_readable_at_every_size("a joiner that finds a branch");
+    shows_no_command(&ada);
+    ada.press(words::ENTER_BRANCH);
+    both_until(&mut ada, &mut bob, "0:", "0:");
+    assert_eq!(ada.screens.len(), 2, "the match above the menu");
+}
+
 /// A joiner that has found no player, and is asked what it does.
 fn joiner_finds_no_player(folder: &Path) -> Desk {
     drop(host_crashed(folder));

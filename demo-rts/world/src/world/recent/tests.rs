@@ -129,7 +129,7 @@ fn the_dead_leave_a_remembered_selection() {
     for id in units[..10].iter().filter(|id| **id != units[5]) {
         kill(&mut w, *id);
     }
-    assert_eq!(refusal(&mut w, A, reference), Some(Refusal::Nobody));
+    assert_eq!(refusal(&mut w, A, reference), Some(Refusal::NoUnit));
 }
 
 #[test]

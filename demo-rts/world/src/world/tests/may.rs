@@ -128,7 +128,7 @@ fn only_an_own_worker_founds_a_building() {
     let other = put(&mut w, Kind::Worker, 1, 20, 22);
     for units in [vec![], vec![soldier], vec![other]] {
         let may = w.seen_by(A).unwrap().may_found(&units, Kind::House, at);
-        assert_eq!(may, Err(Refusal::Nobody));
+        assert_eq!(may, Err(Refusal::NoUnit));
     }
     let own = put(&mut w, Kind::Worker, 0, 20, 24);
     let units = [soldier, other, own];

@@ -171,14 +171,14 @@ fn commands_for_others_or_the_dead_are_refused() {
                 units: Selection::new([9]),
                 to,
             },
-            Refusal::Nobody,
+            Refusal::NoUnit,
         ),
         (
             Command::Move {
                 units: Selection::default(),
                 to,
             },
-            Refusal::Nobody,
+            Refusal::NoUnit,
         ),
         (
             Command::Stop {
@@ -213,7 +213,7 @@ fn commands_for_others_or_the_dead_are_refused() {
                 kind: Kind::House,
                 at: to,
             },
-            Refusal::Nobody,
+            Refusal::NoUnit,
         ),
     ];
     let before = w.checksum();

@@ -294,7 +294,7 @@ fn archers_inside_a_tower_shoot_with_it_and_leave_when_told() {
     assert_eq!(inside(&w), 0);
     assert_eq!(w.building(tower).unwrap().inside, 0);
     let empty = issue(&mut w, A, Command::Leave { building });
-    assert_eq!(empty, Err(Refusal::Nobody));
+    assert_eq!(empty, Err(Refusal::NoUnit));
     run(&mut w, 1);
     assert_sound(&w);
 }
@@ -332,7 +332,7 @@ fn stones_hit_a_place_friend_and_foe_and_walls_hardest() {
         units: one(&w, sword),
         at,
     };
-    assert_eq!(issue(&mut w, A, by_sword), Err(Refusal::Nobody));
+    assert_eq!(issue(&mut w, A, by_sword), Err(Refusal::NoUnit));
     let units = one(&w, sword);
     issue(&mut w, A, Command::Hold { units }).unwrap();
     for unit in [friend, foe] {

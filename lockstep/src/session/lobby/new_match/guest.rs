@@ -440,7 +440,10 @@ impl GuestBase for Newcomer {
                     .as_mut()
                     .map(|agreement| agreement.shares(&shares));
                 match start {
-                    Some(Ok(start)) => core.out.push(Output::New(Arc::new(start.clone()))),
+                    Some(Ok(start)) => core.out.push(Output::New {
+                        start: Arc::new(start.clone()),
+                        retracted: None,
+                    }),
                     Some(Err(Broken::Order)) | None => {
                         return Step::End(EndReason::LobbyClosed);
                     }

@@ -136,7 +136,10 @@ impl NewMatch {
         let hash = start_hash(&start);
         let signers = (0..).zip(roster.iter().map(|peer| peer.peer));
         let signatures = SignatureSet::new(&AgreedStart(hash), signers);
-        core.out.push(Output::New(Arc::new(start.clone())));
+        core.out.push(Output::New {
+            start: Arc::new(start.clone()),
+            retracted: None,
+        });
         self.loading = Some(Loading {
             start,
             hash,

@@ -132,7 +132,9 @@ impl Consent {
         }
         let attempt = wanted.attempt;
         let reopening = wanted.reopening();
-        let signature = reopening.at(self.log.start(), epoch, cut).sign(signer);
+        let signature = reopening
+            .at(self.log.head().start(), epoch, cut)
+            .sign(signer);
         self.signed = Some((attempt, now));
         Answered::Sign(attempt, signature)
     }

@@ -4,8 +4,8 @@ use super::activity_probe::ActivityProbe;
 use super::message::{Proposal, Said};
 use super::recovered_log::RecoveredLog;
 use super::settlement::{Facts, Settlement, Settling, Then};
-use super::{carry_out, probe_others, probe_proved};
-use crate::log::{Document, Peers, SignatureSet, Start, encode_change};
+use super::{carry_out, occupant, probe_others, probe_proved};
+use crate::log::{Document, Peers, SignatureSet, encode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
@@ -14,9 +14,7 @@ use crate::session::lobby::room::{Occupant, Room};
 use crate::session::lobby::{OwnPeer, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
-use crate::{
-    Contact, EndReason, Fault, Incarnation, JoinRefused, LinkId, PeerId, Rejoin, SeatInfo,
-};
+use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, Rejoin, SeatInfo};
 use std::time::Duration;
 
 /// Time between the last signature and the first turn, for the message to reach all and the worlds to be built.
@@ -126,7 +124,7 @@ impl ReopeningHost {
     fn propose(&mut self, core: &mut Core, standing: &Standing<'_>, proposal: Proposal) -> Next {
         let (epoch, cut) = (proposal.epoch, proposal.cut);
         let reopening = proposal.reopening();
-        let document = reopening.at(self.settlement.start(), epoch, cut);
+        let document = reopening.at(self.settlement.newest_start(), epoch, cut);
         let places: Vec<u8> = proposal.runs.iter().map(|run| run.peer).collect();
         let signers = places.iter();
         let signers = signers.map(|place| (*place, self.settlement.id_of(*place)));
@@ -378,20 +376,5 @@ fn facts(core: &Core, attempt: u32) -> Facts<'_> {
         limits: &core.limits,
         run: core.incarnation,
         attempt,
-    }
-}
-
-/// The peer at a place of a roster, as an occupant.
-fn occupant(start: &Start, place: u8, run: Incarnation, addresses: Vec<String>) -> Occupant {
-    let known = &start.roster[usize::from(place)];
-    Occupant {
-        order: u32::from(place),
-        peer: known.peer,
-        incarnation: run,
-        name: known.name.clone(),
-        build: String::new(),
-        seats: known.seats.clone(),
-        addresses,
-        ready: true,
     }
 }

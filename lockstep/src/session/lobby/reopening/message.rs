@@ -64,6 +64,7 @@ impl Proposal {
         Reopening {
             log_hash: self.log_hash,
             runs: self.runs.clone(),
+            branch: false,
         }
     }
 }

@@ -39,6 +39,7 @@
 //! [`Voters`]: crate::log::Voters
 
 mod activity_probe;
+mod branch;
 mod claims;
 mod consent;
 mod cut;
@@ -50,6 +51,7 @@ mod message;
 mod recovered_log;
 mod settlement;
 
+pub(super) use branch::Branching;
 pub(super) use guest::Returner;
 pub(super) use host::ReopeningHost;
 pub(crate) use message::Said;
@@ -57,10 +59,12 @@ pub(crate) use message::Said;
 pub(crate) use message::{Claim, Proposal};
 
 use self::activity_probe::{ActivityProbe, Finding, Probe};
+use crate::log::Start;
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::lobby::room::Occupant;
 use crate::session::rejoin::{RejoinContext, encode};
-use crate::{Fault, LinkId, PeerId};
+use crate::{Fault, Incarnation, LinkId, PeerId};
 
 /// Looks for a match that goes on, at peers that are not `here`.
 fn probe_others(
@@ -113,4 +117,19 @@ fn carry_out(core: &mut Core, finding: Finding) -> bool {
         Finding::GoesOn => return true,
     }
     false
+}
+
+/// The peer at a place of a roster, as an occupant.
+fn occupant(start: &Start, place: u8, run: Incarnation, addresses: Vec<String>) -> Occupant {
+    let known = &start.roster[usize::from(place)];
+    Occupant {
+        order: u32::from(place),
+        peer: known.peer,
+        incarnation: run,
+        name: known.name.clone(),
+        build: String::new(),
+        seats: known.seats.clone(),
+        addresses,
+        ready: true,
+    }
 }

@@ -1,7 +1,10 @@
 //! The log that an earlier run has recorded. Others are given what they lack of it, and it takes what this peer lacks.
 
 use super::message::Claim;
-use crate::log::{Head, Peers, Record, RosterChange, Start, VerifiedLog, start_hash};
+use crate::limits::LONGEST_DELAY;
+use crate::log::{
+    Head, NewRun, Peers, Record, Reopening, RosterChange, Start, VerifiedLog, start_hash,
+};
 use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits, LogHash};
@@ -10,8 +13,6 @@ use std::time::Duration;
 
 /// What a record taken from others counts in memory, at least.
 pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
-/// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
-const PROVISIONAL: u32 = 8;
 
 pub(super) struct RecoveredLog {
     me: usize,
@@ -29,16 +30,17 @@ impl RecoveredLog {
         let Some((Record::Start(start), records)) = context.own.split_first() else {
             return Err(JoinRefused::OtherMatch);
         };
-        let me = place_in(signer, start, context.match_id, &context.rules);
+        let me = place_in(signer, start, start.match_id, &context.rules);
         let me = me.map_err(|unfit| match unfit {
             Unfit::Forged => JoinRefused::OtherMatch,
             Unfit::Refused(why) => why,
         })?;
-        Ok(RecoveredLog {
-            me,
-            log: VerifiedLog::of(start.clone(), records, signer),
-            taken: 0,
-        })
+        let log = VerifiedLog::of(start.clone(), records, signer);
+        // A log that has gone on in a branch is one of the branch.
+        if log.head().start().match_id != context.match_id {
+            return Err(JoinRefused::OtherMatch);
+        }
+        Ok(RecoveredLog { me, log, taken: 0 })
     }
 
     /// As the match began.
@@ -121,7 +123,7 @@ impl RecoveredLog {
 
     /// Goes back behind what others may not have, to be given the turns of a later epoch.
     pub(super) fn cut_back_provisional(&mut self, signer: &dyn Signer) {
-        let turns = self.turns().saturating_sub(PROVISIONAL);
+        let turns = self.turns().saturating_sub(LONGEST_DELAY);
         self.cut_back(signer, self.epoch(), turns);
     }
 
@@ -155,8 +157,13 @@ impl RecoveredLog {
             return None;
         }
         for record in records {
+            // No guest leads a match into a branch.
+            let branches = matches!(&record, Record::Roster(change) if change.branch().is_some());
             // The change that began the epoch stands where the page begins, too.
             if !log.head().is_past(&record) {
+                if branches {
+                    return None;
+                }
                 log.take(&record, signer).ok()?;
             }
         }
@@ -169,6 +176,19 @@ impl RecoveredLog {
         change.reopening.is_some()
             && head.is_next(change, signer)
             && change.follows_on(head.turns(), head.tip(), head.began(), head.roster())
+    }
+
+    /// The branch that this run of the peer's process begins where the log ends, to be signed.
+    pub(super) fn branch(&self, run: Incarnation) -> Reopening {
+        Reopening {
+            log_hash: self.tip(),
+            runs: vec![NewRun {
+                peer: self.me(),
+                incarnation: run,
+                held: true,
+            }],
+            branch: true,
+        }
     }
 
     /// What all of the log comes to.

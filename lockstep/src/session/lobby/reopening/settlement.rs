@@ -95,6 +95,11 @@ impl Settlement {
         self.log.start()
     }
 
+    /// As the last change left it: with the match that the log has come to.
+    pub(super) fn newest_start(&self) -> &Start {
+        self.log.head().start()
+    }
+
     /// This peer's place.
     pub(super) fn me(&self) -> u8 {
         self.log.me()

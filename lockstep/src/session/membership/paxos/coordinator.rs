@@ -32,7 +32,7 @@ impl Roster {
         out.push(Do::Say(Message::Propose(ballot, value)));
     }
 
-    /// The voters who tell this peer, as coordinator, of batches that it lacks, or of another log, where it waits for
+    /// The voters that tell this peer, as coordinator, of batches that it lacks, or of another log, where it waits for
     /// nothing else.
     pub fn unproved(&self, view: &View<'_>) -> Peers {
         let planned = self.planned(view).zip(self.coordinating.as_ref());
@@ -62,10 +62,10 @@ impl Roster {
     fn planned(&self, view: &View<'_>) -> Option<(Value, Peers)> {
         let voters = self.voters;
         let own = self.coordinating.as_ref().filter(|own| !own.has_proposed)?;
-        // Whoever is proved to cheat is neither waited for nor believed.
+        // A proved cheat is neither waited for nor believed.
         let answered: Peers = own.promises.keys().copied().collect();
         let answered = answered.without(view.cheats);
-        // Nor is whom a quorum wants to go: it could tell of a value that keeps it.
+        // Nor is a peer that a quorum wants to go: it could tell of a value that keeps it.
         let unwanted = unwanted(voters, &own.promises, answered);
         let believed = answered.without(view.disbelieved.or(unwanted));
         let counted = match voters.is_quorum(believed) {
@@ -87,7 +87,7 @@ impl Roster {
         Some((value, counted))
     }
 
-    /// Whether somebody tells this peer, as coordinator, of another log than its batches lead to, and it waits for
+    /// Whether a voter tells this peer, as coordinator, of another log than its batches lead to, and it waits for
     /// nothing else.
     pub fn is_told_another_log(&self, view: &View<'_>) -> bool {
         let planned = self.planned(view).zip(self.coordinating.as_ref());
@@ -96,6 +96,14 @@ impl Roster {
             let mut stay = own.promises.iter().filter(|(of, _)| stay.contains(**of));
             value.log_hash.is_none() && stay.any(|(_, promise)| is_unlike(promise, view))
         })
+    }
+
+    /// Whether a promise tells of what this peer cannot see: batches, a peer that leaves, or a value that could not be.
+    pub fn doubts(&self, promise: &Promise, view: &View<'_>) -> bool {
+        let told = promise.accepted.map(|(_, value)| value);
+        let any = Value::of(self.voters.members(), u32::MAX);
+        let mut values = told.into_iter().chain([any]);
+        values.any(|value| self.is_unproved(promise, value, view))
     }
 
     /// Whether a promise tells of batches that matter to a value and that this peer does not hold, or of a value that
@@ -134,11 +142,11 @@ fn is_unlike(promise: &Promise, view: &View<'_>) -> bool {
 
 /// What a coordinator knows itself.
 struct Known {
-    /// Who of the voters is proved to cheat.
+    /// The voters that are proved to cheat.
     cheats: Peers,
-    /// Who has another world, or log, than a quorum.
+    /// The peers that have another world, or log, than a quorum.
     odd: Peers,
-    /// Who comes back.
+    /// The joiner that is to be admitted.
     joiner: Option<Joins>,
 }
 
@@ -181,7 +189,7 @@ fn value(
     // A quorum of them does not want them, and none of it without having seen why.
     let odd = odd.and(unwanted).without(roster);
     if !cheats.is_empty() {
-        // Who comes back asks again afterwards: it may have followed turns that are taken back.
+        // A joiner asks again afterwards: it may have followed turns that are taken back.
         let promises = honest().filter(|(peer, _)| roster.contains(**peer));
         let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
         return Some(Value {
@@ -202,7 +210,7 @@ fn value(
     })
 }
 
-/// Whom a quorum of those who count wants to go.
+/// The peers that a quorum of those that count wants to go.
 fn unwanted(voters: Voters, promises: &BTreeMap<u8, Promise>, counted: Peers) -> Peers {
     let promises = promises.iter().filter(|(of, _)| counted.contains(**of));
     let members = voters.members().iter();

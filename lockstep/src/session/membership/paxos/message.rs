@@ -28,7 +28,7 @@ impl Holding {
 /// The answer to a coordinator: this peer has frozen, and has this much.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Promise {
-    /// Whom it is given to, and to nobody with a lower one.
+    /// The ballot that it is given to; none with a lower number is promised any more.
     pub ballot: Ballot,
     /// What is held, by index in the start's roster.
     pub holdings: Vec<Holding>,
@@ -60,7 +60,7 @@ pub enum Message {
 /// What a peer that wants to come back says once it follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Request {
-    /// Who.
+    /// The joiner.
     pub joins: Joins,
     /// Turns that its world has executed.
     pub turns: u32,

@@ -119,6 +119,8 @@ pub struct View<'a> {
     pub excused: Peers,
     /// Voters that this peer hears, and knows no reason to go without.
     pub present: Peers,
+    /// Whether its attempt took so long that the others may hear peers that it suspects.
+    pub is_late: bool,
     /// Who follows the match and is to come back with the next roster.
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
@@ -236,6 +238,9 @@ impl Roster {
                     }
                     Message::Accept(ballot, value) => {
                         self.accepted_by(from, ballot, value, &mut out);
+                        if self.decision.is_none() {
+                            self.accept(view, &mut out);
+                        }
                     }
                     // Nobody speaks for another coordinator.
                     Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
@@ -312,6 +317,16 @@ impl Roster {
         present.is_within(value.stay())
     }
 
+    /// Whether this peer would be the first to accept, that alone decides nothing, and it had better not be: as a late
+    /// coordinator, or as a peer that the value removes. A value that all others refuse would bind every later ballot.
+    fn is_first_to_accept(&self, (ballot, value): (Ballot, Value), view: &View<'_>) -> bool {
+        let own = std::iter::once(self.me).collect();
+        let is_first = self.accepts.values().all(|known| *known != (ballot, value));
+        let is_late = view.is_late && ballot.peer == self.me;
+        let is_removed = !value.stay().contains(self.me) && !view.excused.contains(self.me);
+        (is_late || is_removed) && is_first && !decides(self.voters, value, own)
+    }
+
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
     fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
         let Some((ballot, value)) = self.proposed else {
@@ -332,7 +347,7 @@ impl Roster {
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
         let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
-        if !known || stays && unlike {
+        if !known || stays && unlike || self.is_first_to_accept((ballot, value), view) {
             return;
         }
         let mut holdings = self.voters.members().iter().map(|peer| {

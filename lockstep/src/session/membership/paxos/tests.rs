@@ -16,6 +16,8 @@ struct Table {
     unwanted: Peers,
     /// What peers hear of the others, where it is not that the coordinator alone suspects some.
     present: Peers,
+    /// Whether attempts took long.
+    is_late: bool,
     /// Whose batches lead to another log.
     astray: Peers,
     said: VecDeque<(u8, Message)>,
@@ -41,6 +43,7 @@ impl Table {
             dead: Peers::default(),
             unwanted: Peers::default(),
             present: Peers::default(),
+            is_late: false,
             astray: Peers::default(),
             said: VecDeque::new(),
             decided: vec![None; held.len()],
@@ -70,6 +73,7 @@ impl Table {
             disbelieved: Peers::default(),
             excused: self.unwanted.or(left),
             present: self.present,
+            is_late: self.is_late,
             joiner: None,
             asked: &[],
         };
@@ -118,6 +122,43 @@ fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
         table.tell(at, Input::Look);
     }
     table.run(|_| false);
+    assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
+}
+
+#[test]
+fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    (table.is_late, table.present) = (true, Peers(0b100));
+    table.dead.insert(2);
+    table.coordinate(0);
+    assert_eq!(table.values(), [None, None, None]);
+    table.dead = Peers::default();
+    table.coordinate(0);
+    assert_eq!(table.values(), [value(0b111, 5); 3]);
+}
+
+#[test]
+fn a_removed_voter_does_not_bind_itself_to_a_removal_that_the_others_refuse() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    (table.is_late, table.present) = (true, Peers(0b100));
+    table.dead.insert(2);
+    table.coordinate(0);
+    table.dead = Peers::default();
+    let (ballot, value_without) = *table.rosters[0].proposed().expect("it proposed");
+    table.tell(2, Input::Heard(0, Message::Prepare(ballot)));
+    table.tell(2, Input::Heard(0, Message::Propose(ballot, value_without)));
+    table.run(|_| false);
+    assert_eq!(table.values(), [None, None, None]);
+    table.coordinate(0);
+    assert_eq!(table.values(), [value(0b111, 5); 3]);
+}
+
+#[test]
+fn a_late_coordinator_accepts_what_another_voter_has() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    table.is_late = true;
+    table.dead.insert(2);
+    table.coordinate(0);
     assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
 }
 
