@@ -124,7 +124,8 @@ impl Judge {
                 |bundle: &Bundle| notes && bundle.entries.iter().any(|of| kind(&of.what).0 == 2);
             fits && turns.all(|bundle| bundle.paused == paused && !other(bundle))
         };
-        let pauses = log.turns.iter().flat_map(|bundle| &bundle.entries);
+        let before = log.turns.iter().take(saying.due as usize);
+        let pauses = before.flat_map(|bundle| &bundle.entries);
         let pauses = pauses.filter(|of| of.what == What::Pause && of.seat == saying.entry.seat);
         let counts = *what != What::Pause || pauses.count() < PAUSES;
         let is_in = counts && log.roster(saying.next).contains(&saying.peer);

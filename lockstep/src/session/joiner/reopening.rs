@@ -18,13 +18,7 @@ impl Joiner {
         let links = proved(core);
         let leads = self.leads_quorum(core, &links);
         let others_asked = self.sources.asks_joiners_only(now, self.match_id);
-        let (may_join, stands_still) = (self.may_gather(), self.quorum.is_lost());
-        let facts = super::GatheringFacts {
-            now,
-            links: &links,
-            may_join,
-            stands_still,
-        };
+        let facts = self.gathering_facts(now, &links);
         self.gathering.host(&facts, leads, others_asked)
     }
 

@@ -240,7 +240,7 @@ impl VoteLog {
         })
     }
 
-    /// The voters whose newest promises are such.
+    /// Voters that have made such a promise last.
     pub(super) fn promised(&self, is: impl Fn(&Promise) -> bool) -> Peers {
         let promises = self.current().filter(|(_, vote)| match &vote.message {
             Message::Promise(promise) => is(promise),

@@ -125,12 +125,18 @@ fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
     assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
 }
 
-#[test]
-fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
+/// A late coordinator has proposed to go on without peer 2, which the others hear.
+fn late_proposal_without_a_present_peer() -> Table {
     let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
     (table.is_late, table.present) = (true, Peers(0b100));
     table.dead.insert(2);
     table.coordinate(0);
+    table
+}
+
+#[test]
+fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
+    let mut table = late_proposal_without_a_present_peer();
     assert_eq!(table.values(), [None, None, None]);
     table.dead = Peers::default();
     table.coordinate(0);
@@ -139,10 +145,7 @@ fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
 
 #[test]
 fn a_removed_voter_does_not_bind_itself_to_a_removal_that_the_others_refuse() {
-    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
-    (table.is_late, table.present) = (true, Peers(0b100));
-    table.dead.insert(2);
-    table.coordinate(0);
+    let mut table = late_proposal_without_a_present_peer();
     table.dead = Peers::default();
     let (ballot, value_without) = *table.rosters[0].proposed().expect("it proposed");
     table.tell(2, Input::Heard(0, Message::Prepare(ballot)));
