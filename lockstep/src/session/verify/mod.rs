@@ -465,7 +465,7 @@ impl Verify {
     }
 
     /// Peers have signed different ends after so many turns: those that differ from a quorum have no part in it. Whether
-    /// the others end without them.
+    /// the others end without them. Where logs differ, a dispute comes first: it may bring the proof that a peer cheated.
     pub(crate) fn judge_ends(
         &mut self,
         turns: u32,
@@ -473,6 +473,13 @@ impl Verify {
         ledger: &Ledger,
         around: &Surroundings,
     ) -> (Vec<Finding>, bool) {
+        for (at, end) in told {
+            self.expect_hash(usize::from(*at), turns, end.log_hash);
+        }
+        let disputed = self.check_hashes(ledger, around);
+        if self.is_disputed() {
+            return (disputed, false);
+        }
         let turn = turns.saturating_sub(1);
         let sides = told.iter();
         let sides = sides.map(|(at, end)| {
