@@ -126,12 +126,12 @@ impl Peer {
             ahead: &[LOG; 16],
             cheats: Peers::default(),
             odd: Peers::default(),
+            minority: Peers::default(),
             suspects,
             unwanted: Peers::default(),
             disbelieved: Peers::default(),
             excused: self.roster.voters().members(),
             present: Peers::default(),
-            is_late: false,
             joiner: self.asked.first().copied(),
             asked: &self.asked,
         };

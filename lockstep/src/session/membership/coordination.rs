@@ -76,24 +76,27 @@ impl Membership {
             ahead: &around.ahead,
             cheats: around.cheats,
             odd: around.evident_minority,
+            minority: around.minority,
             suspects: seen.suspects,
             unwanted: seen.unwanted,
             disbelieved: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
-            is_late: self.votes.is_late(around.now),
             joiner: seen.joiner,
             asked: &seen.asked,
         }
     }
 
-    /// The peers that the next turn, or the change, waits for.
+    /// The peers that the next turn, or the change, waits for. A coordinator charges silent voters no earlier than others do.
     pub(crate) fn blockers(&self, around: &Surroundings, ledger: &Ledger, now: Duration) -> Peers {
         let waited_for = if self.epochs.is_changing() {
             match self.epochs.paxos.coordinates() {
                 Some(_) => {
                     let answered = self.epochs.paxos.answered().or(around.cheats);
-                    let silent = self.epochs.voters().members().without(answered);
+                    let silent = match self.votes.has_just_begun(now) {
+                        true => Peers::default(),
+                        false => self.epochs.voters().members().without(answered),
+                    };
                     silent.or(self.unproved(around, ledger))
                 }
                 None => self.waits_for_coordinator(around, ledger, now),

@@ -177,11 +177,6 @@ impl VoteLog {
         now < self.attempt_at + ATTEMPTS_EVERY
     }
 
-    /// Whether this peer's attempt is not its first in this epoch, or has waited for answers longer than links take.
-    pub(super) fn is_late(&self, now: Duration) -> bool {
-        self.attempts > 1 || !self.has_just_begun(now)
-    }
-
     /// Whether it is time for another attempt of this peer. Others' attempts make it wait, but not longer each time: a
     /// peer that makes many would have it wait for ever.
     pub(super) fn is_retry_due(&self, now: Duration) -> bool {

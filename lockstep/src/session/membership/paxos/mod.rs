@@ -108,6 +108,8 @@ pub struct View<'a> {
     pub cheats: Peers,
     /// Peers of whom it knows that a quorum has another world, or log, than they.
     pub odd: Peers,
+    /// Peers that it knows to have another world, or log, whether or not the others can know that, too.
+    pub minority: Peers,
     /// Voters that it suspects: it waits for no promise of theirs.
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
@@ -119,8 +121,6 @@ pub struct View<'a> {
     pub excused: Peers,
     /// Voters that this peer hears, and knows no reason to go without.
     pub present: Peers,
-    /// Whether its attempt took so long that the others may hear peers that it suspects.
-    pub is_late: bool,
     /// Who follows the match and is to come back with the next roster.
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
@@ -317,14 +317,22 @@ impl Roster {
         present.is_within(value.stay())
     }
 
-    /// Whether this peer would be the first to accept, that alone decides nothing, and it had better not be: as a late
-    /// coordinator, or as a peer that the value removes. A value that all others refuse would bind every later ballot.
-    fn is_first_to_accept(&self, (ballot, value): (Ballot, Value), view: &View<'_>) -> bool {
+    /// Whether this peer waits for others to accept first: as the coordinator, or as a peer that is removed, where the value
+    /// removes peers without a reason that this peer sees. A value that only they want would bind every later ballot.
+    fn waits_for_others(&self, (ballot, value): (Ballot, Value), view: &View<'_>) -> bool {
+        let stay = value.stay();
+        let reasons = view.excused.or(view.minority).or(view.cheats);
+        let removed = self.voters.members().without(stay.or(reasons));
+        let is_asked_to = ballot.peer == self.me || removed.contains(self.me);
+        let others = self.voters.members().without(removed);
+        let wants = |(by, accept): (&u8, &(Ballot, Value))| {
+            *by != ballot.peer && others.contains(*by) && *accept == (ballot, value)
+        };
         let own = std::iter::once(self.me).collect();
-        let is_first = self.accepts.values().all(|known| *known != (ballot, value));
-        let is_late = view.is_late && ballot.peer == self.me;
-        let is_removed = !value.stay().contains(self.me) && !view.excused.contains(self.me);
-        (is_late || is_removed) && is_first && !decides(self.voters, value, own)
+        !removed.is_empty()
+            && is_asked_to
+            && !decides(self.voters, value, own)
+            && !self.accepts.iter().any(wants)
     }
 
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
@@ -347,7 +355,7 @@ impl Roster {
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
         let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
-        if !known || stays && unlike || self.is_first_to_accept((ballot, value), view) {
+        if !known || stays && unlike || self.waits_for_others((ballot, value), view) {
             return;
         }
         let mut holdings = self.voters.members().iter().map(|peer| {

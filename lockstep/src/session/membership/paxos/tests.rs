@@ -16,8 +16,6 @@ struct Table {
     unwanted: Peers,
     /// What peers hear of the others, where it is not that the coordinator alone suspects some.
     present: Peers,
-    /// Whether attempts took long.
-    is_late: bool,
     /// Whose batches lead to another log.
     astray: Peers,
     said: VecDeque<(u8, Message)>,
@@ -43,7 +41,6 @@ impl Table {
             dead: Peers::default(),
             unwanted: Peers::default(),
             present: Peers::default(),
-            is_late: false,
             astray: Peers::default(),
             said: VecDeque::new(),
             decided: vec![None; held.len()],
@@ -68,12 +65,12 @@ impl Table {
             },
             cheats: Peers::default(),
             odd: Peers::default(),
+            minority: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             disbelieved: Peers::default(),
             excused: self.unwanted.or(left),
             present: self.present,
-            is_late: self.is_late,
             joiner: None,
             asked: &[],
         };
@@ -125,18 +122,18 @@ fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
     assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
 }
 
-/// A late coordinator has proposed to go on without peer 2, which the others hear.
-fn late_proposal_without_a_present_peer() -> Table {
+/// A coordinator has proposed to go on without peer 2, which the others hear.
+fn proposal_without_a_present_peer() -> Table {
     let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
-    (table.is_late, table.present) = (true, Peers(0b100));
+    table.present = Peers(0b100);
     table.dead.insert(2);
     table.coordinate(0);
     table
 }
 
 #[test]
-fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
-    let mut table = late_proposal_without_a_present_peer();
+fn a_removal_that_the_others_refuse_binds_no_voter() {
+    let mut table = proposal_without_a_present_peer();
     assert_eq!(table.values(), [None, None, None]);
     table.dead = Peers::default();
     table.coordinate(0);
@@ -145,7 +142,7 @@ fn a_late_proposal_that_the_others_refuse_binds_no_voter() {
 
 #[test]
 fn a_removed_voter_does_not_bind_itself_to_a_removal_that_the_others_refuse() {
-    let mut table = late_proposal_without_a_present_peer();
+    let mut table = proposal_without_a_present_peer();
     table.dead = Peers::default();
     let (ballot, value_without) = *table.rosters[0].proposed().expect("it proposed");
     table.tell(2, Input::Heard(0, Message::Prepare(ballot)));
@@ -157,9 +154,8 @@ fn a_removed_voter_does_not_bind_itself_to_a_removal_that_the_others_refuse() {
 }
 
 #[test]
-fn a_late_coordinator_accepts_what_another_voter_has() {
+fn a_coordinator_accepts_a_removal_that_another_voter_has_accepted() {
     let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
-    table.is_late = true;
     table.dead.insert(2);
     table.coordinate(0);
     assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
