@@ -290,7 +290,8 @@ impl Surroundings for Around<'_> {
                 turns, retracted, ..
             } => {
                 peer.retracted.extend(retracted.map(|from| from.0));
-                if peer.turns.is_empty() {
+                if u64::from(turns) > peer.executed {
+                    peer.turns.clear();
                     peer.loaded = turns;
                 }
                 peer.turns.truncate((turns - peer.loaded) as usize);

@@ -157,6 +157,9 @@ impl Joiner {
     /// Has the world come to the end, and then tells it.
     fn come_to_end(&mut self, core: &mut Core) -> Next {
         self.load(core);
+        if self.world.has_strayed() {
+            return Next::End(EndReason::Removed);
+        }
         self.hand_out(core);
         let (Stage::Ended(end), Some(world), Some(known)) =
             (&self.stage, self.world.running(), &self.known)
@@ -214,7 +217,8 @@ impl Joiner {
             seats: known.start().seat_infos(),
             plan: known.start().terms.plan,
         };
-        let loads = self.world.load(&known.log, started);
+        let is_whole = self.knows_end();
+        let loads = self.world.load(&known.log, is_whole, started);
         if !loads.is_empty() {
             core.out.extend(loads);
             self.tells_contacts = true;

@@ -267,10 +267,9 @@ impl Joiner {
 
     /// How it ended for this peer, which has no part in the match.
     pub(crate) fn ended(&self, reason: EndReason) -> Ended {
-        let (turns, checksum) = match self.world.running() {
-            Some(world) => (world.executed, Some(world.checksum)),
-            None => (0, None),
-        };
+        let executed = self.world.executed_turns();
+        let turns = executed.map_or(0, |(turns, _)| turns);
+        let checksum = executed.map(|(_, checksum)| checksum);
         let agreed = matches!(reason, EndReason::Decided | EndReason::TurnLimit);
         let end = match &self.stage {
             Stage::Ended(end) if agreed => Some(end),

@@ -1,6 +1,6 @@
 //! How a joiner keeps to a source, leaves it for another, and ends where none is left.
 
-use super::{Joiner, Stage, proved};
+use super::{Joiner, Known, Stage, proved};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::rejoin::{
@@ -153,17 +153,25 @@ impl Joiner {
         match self.follow.mistrust(&known.log, has_world, was_lost) {
             Mistrust::Source => self.pass_over(core),
             Mistrust::Liar => self.distrust(core, Fault::Signature),
-            Mistrust::World => self.world.stray(),
-            Mistrust::Log => {
-                self.own.clear();
-                self.committed_records = 0;
-                self.known = None;
-                self.follow = Follow::new(core.now);
-                self.stage = Stage::Seeking;
-                if let Some(link) = self.sources.drop_source() {
-                    core.close(link);
+            Mistrust::World if !self.world.is_idle() => self.pass_over(core),
+            Mistrust::World => {
+                if let Some(Known { me, log }) = self.known.take() {
+                    self.world.begin_again(me, log);
                 }
+                self.begin_log_again(core);
             }
+            Mistrust::Log => self.begin_log_again(core),
+        }
+    }
+
+    fn begin_log_again(&mut self, core: &mut Core) {
+        self.own.clear();
+        self.committed_records = 0;
+        self.known = None;
+        self.follow = Follow::new(core.now);
+        self.stage = Stage::Seeking;
+        if let Some(link) = self.sources.drop_source() {
+            core.close(link);
         }
     }
 }

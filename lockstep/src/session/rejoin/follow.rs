@@ -27,7 +27,7 @@ pub(crate) enum Confirmed {
     Waits,
     /// It does not, for so long that the source may have less than others.
     Stuck,
-    /// The source's log goes on for long, and no quorum attests it.
+    /// The source's log goes on for long, or a quorum is in a later epoch, and no quorum attests it.
     Unattested,
 }
 
@@ -166,7 +166,7 @@ impl Follow {
         let turns = log.ahead().turns();
         let most = log.confirmed().turns() + lag + 2 * u32::from(plan.delay_turns) + 8;
         let has_all = self.reported.is_some_and(|(has, _)| turns >= has);
-        if has_all && turns > most {
+        if has_all && (turns > most || log.lacks_a_change()) {
             return Confirmed::Unattested;
         }
         self.confirmed_at = now;

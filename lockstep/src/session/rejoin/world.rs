@@ -16,6 +16,8 @@ pub(crate) struct World {
     tail: LogTail,
     /// What an earlier world had followed to counts up to there.
     kept: Option<Kept>,
+    /// The world that this one is to take the place of, once the log goes further than its final turns.
+    replaces: Option<Box<DetachedWorld>>,
     /// It has executed turns that were taken back since: only another run of the process can come back.
     strayed: bool,
 }
@@ -76,6 +78,7 @@ impl World {
             appended: None,
             tail: LogTail::behind(0),
             kept: None,
+            replaces: None,
             strayed: false,
         }
     }
@@ -121,6 +124,9 @@ impl World {
 
     /// Takes the world along to where the match is reopened, with the log that it has followed.
     pub(crate) fn detach(self, me: u8, mut log: AttestedLog) -> Option<DetachedWorld> {
+        if let Some(replaced) = self.replaces {
+            return Some(*replaced);
+        }
         let running = self.running()?;
         log.forget_unconfirmed();
         Some(DetachedWorld {
@@ -134,6 +140,13 @@ impl World {
         })
     }
 
+    /// Begins anew, as the log that the world has followed does not count to its end. Its tail may be taken back, and no
+    /// more.
+    pub(crate) fn begin_again(&mut self, me: u8, log: AttestedLog) {
+        let followed = std::mem::replace(self, World::new());
+        self.replaces = followed.detach(me, log).map(Box::new);
+    }
+
     /// The match was not reopened: the world goes on following its log, at its place in the roster.
     pub(crate) fn attach(held: DetachedWorld) -> (World, AttestedLog, u8) {
         let world = World {
@@ -142,6 +155,7 @@ impl World {
             appended: Some(held.appended),
             tail: held.tail,
             kept: None,
+            replaces: None,
             strayed: false,
         };
         (world, held.log, held.me)
@@ -152,14 +166,15 @@ impl World {
         (self.state, self.began_with) = (State::Due, keyframe);
     }
 
-    /// Has the world built, once it is known from what, and the log appended up to there. `started` is told where the match
-    /// begins with it.
+    /// Has the world built, once it is known from what, and the log appended up to there. `is_whole`: no turn follows.
+    /// `started` is told where the match begins with it.
     pub(crate) fn load(
         &mut self,
         log: &AttestedLog,
+        is_whole: bool,
         started: impl FnOnce() -> Event,
     ) -> Vec<Output> {
-        if !matches!(self.state, State::Due) {
+        if !matches!(self.state, State::Due) || !self.settle_replaced(log, is_whole) {
             return Vec::new();
         }
         self.state = State::Loading;
@@ -211,6 +226,26 @@ impl World {
             }),
         }
         out
+    }
+
+    /// Takes over what the store has of the world before, once this log is whole or goes further than that world's final
+    /// turns. False before, and where they do not count.
+    fn settle_replaced(&mut self, log: &AttestedLog, is_whole: bool) -> bool {
+        let due = |replaced: &mut Box<DetachedWorld>| {
+            is_whole || log.confirmed().turns() > replaced.tail.logged()
+        };
+        if let Some(replaced) = self.replaces.take_if(due) {
+            match replaced.common(log) {
+                Common::All(end) => {
+                    let turns = replaced.turns;
+                    self.kept = Some(Kept { end, turns });
+                }
+                Common::Until { end, turns } => self.kept = Some(Kept { end, turns }),
+                Common::TooLittle => self.strayed = true,
+            }
+            self.tail = replaced.tail;
+        }
+        self.replaces.is_none() && !self.strayed
     }
 
     /// Logs the next confirmed record. A quorum has it, and not all need to: a turn is final as late as it can be. A
@@ -281,11 +316,6 @@ impl World {
         kept.is_none_or(|kept| !at.is_before(&kept.end))
     }
 
-    /// It has executed turns that do not count any more.
-    pub(crate) fn stray(&mut self) {
-        self.strayed = true;
-    }
-
     pub(crate) fn has_strayed(&self) -> bool {
         self.strayed
     }
@@ -293,6 +323,21 @@ impl World {
     /// Whether it was asked for.
     pub(crate) fn exists(&self) -> bool {
         matches!(self.state, State::Loading | State::Running(_))
+    }
+
+    /// Whether the world is built, and has executed all that it was handed out.
+    pub(crate) fn is_idle(&self) -> bool {
+        let running = self.running();
+        running.is_some_and(|running| running.handed_out == running.executed)
+    }
+
+    /// Turns that the game has executed, and its checksum: of this world, or of the one that it replaces.
+    pub(crate) fn executed_turns(&self) -> Option<(u32, Checksum)> {
+        let running = self
+            .running()
+            .map(|running| (running.executed, running.checksum));
+        let replaced = self.replaces.as_ref();
+        running.or_else(|| replaced.map(|replaced| (replaced.turns, replaced.checksum)))
     }
 
     /// How far it has come, once it is built.
@@ -383,7 +428,7 @@ mod tests {
     }
 
     fn load(world: &mut World, log: &AttestedLog) -> Vec<Output> {
-        let out = world.load(log, || Event::Contacts(Vec::new()));
+        let out = world.load(log, false, || Event::Contacts(Vec::new()));
         world.loaded(Checksum(1));
         out
     }
@@ -441,7 +486,7 @@ mod tests {
         let log = log_of(&turns(3));
         let mut world = World::new();
         world.begin_with(None);
-        world.load(&log, || Event::Contacts(Vec::new()));
+        world.load(&log, false, || Event::Contacts(Vec::new()));
         assert_eq!(told(&world.hand_out(&log, 9)), [""; 0]);
         world.loaded(Checksum(1));
         assert_eq!(world.hand_out(&log, 9).len(), 6);
@@ -520,6 +565,42 @@ mod tests {
         let ours = log_of(&turns(39));
         let held = caught_up(&ours).detach(2, ours).expect("it runs");
         assert!(!World::reattached(held, &theirs, None).has_strayed());
+    }
+
+    #[test]
+    fn a_world_begins_again_once_the_log_goes_further_than_its_final_turns() {
+        let mut other = turns(14);
+        other[10] = turn(10, false, vec![crate::log::What::Chat("other".to_owned())]);
+        let ours = log_of(&turns(12));
+        let mut world = caught_up(&ours);
+        assert!(world.is_idle());
+        world.begin_again(2, ours);
+        assert_eq!(world.executed_turns(), Some((12, Checksum(2))));
+        world.begin_with(None);
+        let short = log_of(&other[..4]);
+        assert_eq!(
+            told(&load(&mut world, &short)),
+            [""; 0],
+            "4 turns are final"
+        );
+        assert!(!world.exists() && !world.has_strayed());
+        let theirs = log_of(&other);
+        assert_eq!(told(&load(&mut world, &theirs)), ["~9", "new, from 10"]);
+        let out = told(&world.hand_out(&theirs, 20));
+        let logged = out.iter().filter(|what| what.starts_with('+'));
+        assert_eq!(Vec::from_iter(logged), ["+4", "+5"], "the store has four");
+    }
+
+    #[test]
+    fn a_world_does_not_begin_again_where_its_final_turns_do_not_count() {
+        let mut other = turns(14);
+        other[2] = turn(2, false, vec![crate::log::What::Chat("other".to_owned())]);
+        let (ours, theirs) = (log_of(&turns(12)), log_of(&other));
+        let mut world = caught_up(&ours);
+        world.begin_again(2, ours);
+        world.begin_with(None);
+        assert_eq!(told(&load(&mut world, &theirs)), [""; 0]);
+        assert!(world.has_strayed());
     }
 
     #[test]
