@@ -1,5 +1,5 @@
-//! Delivery: complete turns go to the log and then to the world, and wait where a snapshot comes between that the log
-//! wants, or the first one.
+//! Delivery: complete turns go to the log and then to the world. They wait for the first snapshot only: a world that is
+//! behind must see all that it is to catch up with.
 
 use super::load::Load;
 use super::retraction::RetractionBuffer;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) struct Delivery {
-    /// Complete turns that wait for a snapshot before them.
+    /// Complete turns that wait for the first snapshot.
     waiting: VecDeque<Bundle>,
     handed_out: u32,
     tail: LogTail,
@@ -22,8 +22,8 @@ pub(super) struct Delivery {
     /// Turns that the world has executed, and its checksum.
     executed: u32,
     checksum: Checksum,
-    /// The snapshot that turns wait for.
-    keyframe: Option<Keyframe>,
+    /// Keyframes whose snapshots are still to come, by turns.
+    keyframes: VecDeque<Keyframe>,
     /// Turns between two keyframes of the log.
     keyframe_every: Option<u32>,
     /// Roster changes that wait for their place in the log.
@@ -55,7 +55,7 @@ impl Delivery {
             ticks: world.ticks,
             executed: world.executed,
             checksum: world.checksum,
-            keyframe: None,
+            keyframes: VecDeque::new(),
             keyframe_every,
             changes: VecDeque::new(),
             load,
@@ -134,10 +134,10 @@ impl Delivery {
         out
     }
 
-    /// Logs and hands out what is complete, up to the next snapshot.
+    /// Logs and hands out what is complete.
     pub(super) fn hand_out(&mut self, fold: &TurnFold, window: &LogWindow) -> Vec<Output> {
         let mut out = Vec::new();
-        while self.keyframe.is_none() && !self.retraction.lacks_first() {
+        while !self.retraction.lacks_first() {
             let Some(bundle) = self.waiting.pop_front() else {
                 break;
             };
@@ -151,10 +151,11 @@ impl Delivery {
             let turns = self.handed_out;
             let to_go_back = self.retraction.wants_world(turns, self.ticks);
             let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
-            if wanted && let Some(log_hash) = window.after(turns) {
-                self.keyframe = Some(self.keyframe(fold, log_hash));
-            }
-            if to_go_back || self.keyframe.is_some() {
+            let log_hash = window.after(turns).filter(|_| wanted);
+            let keyframe = log_hash.map(|log_hash| self.keyframe(fold, log_hash));
+            let wanted = keyframe.is_some();
+            self.keyframes.extend(keyframe);
+            if to_go_back || wanted {
                 out.push(Output::Save { turns });
             }
         }
@@ -170,7 +171,15 @@ impl Delivery {
         limits: &Limits,
     ) -> Option<Keyframe> {
         self.retraction.keep_world(turns, &bytes);
-        let due = self.keyframe.take_if(|keyframe| keyframe.turns == turns);
+        // What was asked of turns that were taken back may never come.
+        while (self
+            .keyframes
+            .pop_front_if(|keyframe| keyframe.turns < turns))
+        .is_some()
+        {}
+        let due = self
+            .keyframes
+            .pop_front_if(|keyframe| keyframe.turns == turns);
         // The world stopped at the end, which lies before such a keyframe.
         if end.is_some_and(|end| turns > end) {
             return None;
@@ -226,7 +235,7 @@ impl Delivery {
     /// Turns from `cut` on are taken back: the world begins again at a snapshot and executes what stands after it.
     pub(super) fn retract(&mut self, cut: u32) -> Vec<Output> {
         self.waiting.retain(|bundle| bundle.turn.0 < cut);
-        self.keyframe.take_if(|keyframe| keyframe.turns > cut);
+        self.keyframes.retain(|keyframe| keyframe.turns <= cut);
         let world = self.retraction.world_at(cut).cloned();
         let Some(world) = world.filter(|_| self.handed_out > cut) else {
             return Vec::new();
@@ -323,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_wait_behind_a_keyframe_of_the_log() {
+    fn turns_do_not_wait_for_the_snapshot_of_a_keyframe() {
         let (mut delivery, fold) = delivery(2);
         let mut ledger = ledger(2);
         for turn in 0..30 {
@@ -331,15 +340,14 @@ mod tests {
             delivery.push(bundle(turn));
         }
         let out = delivery.hand_out(&fold, &ledger.window);
-        assert_eq!(told(&out), ((0..20).collect(), vec![20]));
+        assert_eq!(told(&out), ((0..30).collect(), vec![20]));
         let world: Arc<[u8]> = Arc::from([1; 4]);
         let limits = Limits::default();
         let keyframe = delivery.saved(20, world.clone(), None, &limits);
         let keyframe = keyframe.expect("the log wants it");
         assert_eq!((keyframe.turns, keyframe.snapshot), (20, world));
         assert_eq!(Some(keyframe.log_hash), ledger.window.after(20));
-        let out = delivery.hand_out(&fold, &ledger.window);
-        assert_eq!(told(&out).0, (20..30).collect::<Vec<_>>());
+        assert_eq!(delivery.saved(20, Arc::from([1; 4]), None, &limits), None);
     }
 
     #[test]
