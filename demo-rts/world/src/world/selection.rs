@@ -335,7 +335,7 @@ impl Reader<'_> {
         (self.at <= self.end()).then_some(value)
     }
 
-    /// Zeros before the next one, which is read too; `None` when no one follows.
+    /// Zeros before the next 1, which is read too; `None` when no 1 follows.
     fn zeros(&mut self) -> Option<u32> {
         let from = self.at;
         while self.at < self.end() {

@@ -22,7 +22,7 @@ impl Field {
         self.ways[usize::from(tile / 2)] >> (tile % 2 * 4) & 15
     }
 
-    /// Those of the block around a tile.
+    /// The ways of the block around a tile.
     #[inline]
     pub fn block(&self, tile: u8) -> Ways {
         let corner = usize::from(tile & 0b1100_1100) / 2;
