@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_count_where_they_continue_those_that_are_executed() {
+    fn commands_count_where_they_continue_executed_commands() {
         let mut fold = TurnFold::new(&start(3));
         let two = vec![command(1), command(2)];
         let formed = form(&mut fold, 0, [batch(0, 0, 0, two), idle(0, 1), idle(0, 2)]);

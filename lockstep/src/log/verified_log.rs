@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_follows_is_taken() {
+    fn record_that_does_not_follow_is_refused() {
         let records = records();
         for left_out in 0..records.len() {
             let others = (0..records.len()).filter(|at| *at != left_out);

@@ -266,8 +266,8 @@ impl Path {
             self.outage = self.draws.happens(loss_ppm);
             self.drawn_ms = now_ms;
         }
-        // An outage ends in each millisecond with 1 / burst. That it begins with loss / (1 - loss) / burst makes
-        // `loss` the share of time within outages.
+        // An outage ends in each millisecond with 1 / burst. Beginning with loss / (1 - loss) / burst makes `loss` the
+        // share of time within outages.
         let ends_ppm = MILLION / burst_ms;
         let begins_ppm = loss * MILLION / (MILLION - loss) / burst_ms;
         while self.drawn_ms < now_ms {

@@ -1,4 +1,4 @@
-//! What a running match is known by: who has which place, the batches around the next turn, and the end of the log.
+//! What a running match is known by: its places, the batches around the next turn, and the end of the log.
 //!
 //! The assembly owns this data and lends it to its components.
 

@@ -21,9 +21,9 @@ pub(super) struct Epochs {
     pending: Option<RosterChange>,
     /// Decisions of later epochs, as each peer told them: they are proved when their epoch has begun.
     later: BTreeMap<(u32, PeerId), RosterChange>,
-    /// The epoch that ended with the decision that let this peer in. A peer that has not heard of that sends it no turns,
+    /// The epoch that ended with the decision that admitted this peer. A peer that has not heard of that sends it no turns,
     /// by which it would show what it lacks; and those that decided it may be gone.
-    let_in: Option<u32>,
+    admitted_after: Option<u32>,
 }
 
 /// What becomes of a decision that a peer tells.
@@ -46,7 +46,7 @@ impl Epochs {
             paxos: Roster::new(me, Voters::new(Peers::first(peers))),
             pending: None,
             later: BTreeMap::new(),
-            let_in: None,
+            admitted_after: None,
         }
     }
 
@@ -56,7 +56,7 @@ impl Epochs {
             epoch: ended + 1,
             began_with: value.cut,
             paxos: Roster::new(me, Voters::new(value.roster)),
-            let_in: Some(ended),
+            admitted_after: Some(ended),
             ..Epochs::new(me, 0, now)
         }
     }
@@ -165,7 +165,7 @@ impl Epochs {
 
     /// The epoch whose decision other peers may lack that have not told of theirs: those that have decided anything since
     /// then know of it.
-    pub(super) fn let_in(&self) -> Option<u32> {
-        self.let_in.filter(|epoch| epoch + 1 == self.epoch)
+    pub(super) fn admitted_after(&self) -> Option<u32> {
+        self.admitted_after.filter(|epoch| epoch + 1 == self.epoch)
     }
 }

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_spills_in_order() {
+    fn entries_that_do_not_fit_spill_in_order() {
         let limits = Limits::default();
         let mut own = own(Seat(0));
         for number in 0..10u8 {
