@@ -314,7 +314,7 @@ struct Run<'a, S: Simulation> {
     /// The peers that vote in the current epoch.
     roster: Peers,
     epoch: u32,
-    /// Of the next turn.
+    /// The next turn's plan.
     plan: Plan,
     metering: Metering,
     /// The first turn of the epoch.

@@ -262,7 +262,7 @@ impl Path {
             .max(loss.div_ceil(MILLION - loss));
         let now_ms = as_ms(now);
         if now_ms.saturating_sub(self.drawn_ms) > LONGEST_WALK_MS {
-            // So long after, what was no longer says anything about what is.
+            // After so long the earlier state says nothing about this one.
             self.outage = self.draws.happens(loss_ppm);
             self.drawn_ms = now_ms;
         }

@@ -77,8 +77,8 @@ impl Core {
         chain.end_256()
     }
 
-    /// Goes on as another run of its process: whatever the one before has signed is not about this one. Its links have
-    /// proved the one before.
+    /// Goes on as another run of its process: signatures of the run before are not about this one. Its links have
+    /// proved the run before.
     pub(crate) fn begin_another_run(&mut self) {
         for link in self.links.keys().copied().collect::<Vec<_>>() {
             self.close(link);
@@ -159,7 +159,7 @@ impl Core {
             return self.close(link);
         };
         if self.faults.len() == PEERS_REMEMBERED && !self.faults.contains_key(&peer) {
-            // A stranger has ever new keys; those that have done least are forgotten.
+            // A stranger has ever new keys; strangers with the fewest faults are forgotten.
             let strangers = self.faults.iter();
             let strangers = strangers.filter(|(peer, _)| !self.keys.contains(peer));
             let least = strangers.min_by_key(|(_, faults)| **faults);

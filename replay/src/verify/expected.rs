@@ -218,7 +218,7 @@ impl Runs {
 }
 
 impl Claim {
-    /// Of several claims about one turn, the most informative comes first.
+    /// The most informative of several claims about one turn comes first.
     fn rank(&self) -> u8 {
         match self {
             Claim::Unreadable { .. } => 0,

@@ -1,4 +1,4 @@
-//! Places: the start's roster, with the runs of processes that are in force and those that are over.
+//! Places: the start's roster, with the runs of processes in force and earlier runs.
 
 use crate::log::{Peers, Readmission, RosterChange, RosterPeer, Start};
 use crate::{Incarnation, PeerId};

@@ -50,7 +50,7 @@ impl Epochs {
         }
     }
 
-    /// Of a peer that comes back by the change that ended this epoch.
+    /// The epochs of a peer that comes back by the change that ended this epoch.
     pub(super) fn resumed(me: u8, ended: u32, value: Value, now: Duration) -> Self {
         Epochs {
             epoch: ended + 1,
@@ -61,7 +61,7 @@ impl Epochs {
         }
     }
 
-    /// Of a player that goes on alone in this epoch.
+    /// The epochs of a player that goes on alone in this epoch.
     pub(super) fn continued(epoch: u32, now: Duration) -> Self {
         Epochs {
             epoch,

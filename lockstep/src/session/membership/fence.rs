@@ -1,10 +1,10 @@
 //! The fence: a peer that stood still, or whose machine slept, does nothing until others have told it that it still
 //! belongs.
 //!
-//! Each peer tells one signed **status** of itself at a time, and passes on those of others; of each the newest counts.
-//! After a gap a peer challenges the others in it, with a number that could not be foreseen, and its status holds its
-//! responses to their challenges. A frozen peer responds to none: it may have accepted that the challenger goes. So when a
-//! quorum has responded, no quorum had removed the challenger when it asked: one peer of it would be among those that
+//! Each peer tells one signed **status** of itself at a time, and forwards others' statuses; the newest of each peer
+//! counts. After a gap a peer challenges the others in it, with a number that could not be foreseen, and its status
+//! holds its responses to their challenges. A frozen peer responds to none: it may have accepted that the challenger
+//! goes. So when a quorum has responded, no quorum had removed the challenger when it asked: one peer of it would have
 //! responded.
 
 use super::extensions::Votes;
@@ -42,7 +42,7 @@ impl PeerStatus {
         postcard::to_allocvec(self).expect("a status always encodes")
     }
 
-    /// Of one of so many peers.
+    /// The fence of one of so many peers.
     pub(crate) fn decode(bytes: &[u8], peers: usize) -> Result<PeerStatus, DecodeError> {
         match postcard::take_from_bytes::<PeerStatus>(bytes) {
             Ok((status, [])) if status.responses.len() == peers => Ok(status),

@@ -226,7 +226,7 @@ impl Membership {
         self.suspicion.skip(away, now);
     }
 
-    /// Whether others may have removed this peer while it slept. Alone, it may have decided to let another one in, which
+    /// Whether others may have removed this peer while it slept. Alone, it may have decided to admit another peer, which
     /// could then have removed it.
     pub(crate) fn may_be_removed(&self) -> bool {
         let voters = self.epochs.voters().members();

@@ -70,7 +70,7 @@ impl Readmissions {
         self.asked.is_empty()
     }
 
-    /// All that have asked: what is proposed for one can be accepted.
+    /// All joiners that have asked: a proposal for any of them can be accepted.
     pub(super) fn known(&self) -> Vec<Readmission> {
         self.known.values().flatten().copied().collect()
     }
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(readmission.known(), [first.joins, next.joins]);
         let asked = readmission.asked[&2].request;
         assert_eq!(asked.joins, next.joins, "the run that is admitted next");
-        // Whatever another voter tells takes no place of theirs.
+        // Runs that another voter tells of take no place of theirs.
         for run in 0..=255 {
             readmission.note(request(2, run, 100), 1, Duration::ZERO);
             readmission.note(request(3, run, 100), 1, Duration::ZERO);

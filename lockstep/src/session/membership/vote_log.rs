@@ -128,7 +128,7 @@ impl VoteLog {
 
     /// The next vote that the own part in the agreement has not been told of. Other peers' attempts wait until there is a
     /// reason to freeze, and until it is their turn; those of the peers in `asks` are taken up. What is said in a ballot
-    /// waits until its peer has begun it: rounds that no peer begins would leave those behind that do.
+    /// waits until its peer has begun it: rounds that no peer begins would leave begun rounds behind.
     pub(super) fn next_undelivered(
         &mut self,
         asks: Peers,

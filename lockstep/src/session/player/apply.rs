@@ -180,7 +180,7 @@ impl Player {
             };
             let differs = first_difference(promise, &self.ledger, &ahead);
             let votes = self.membership.has(usize::from(from));
-            // Once for each that votes: what it sends then is much.
+            // Once for each voter: it sends much then.
             if let Some(turn) = differs.filter(|_| votes) {
                 let shown = self.verify.show_difference(from, turn, &self.ledger);
                 self.act_on(core, shown);
@@ -328,7 +328,7 @@ impl Player {
         self.ledger.batches.forget_alternates();
         self.ending.stay(core.now);
         let goes = before.without(value.roster);
-        // Of a peer that left before, the log says so already.
+        // The log names earlier leavers already.
         let removed = goes.without(self.ledger.batches.gone());
         let seats = self.ledger.places.seats_of(removed);
         self.turns.close_seats(&seats);

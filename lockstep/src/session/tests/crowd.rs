@@ -66,7 +66,7 @@ fn a_key_of_the_match_has_room_of_its_own() {
         .collect();
     assert!(has(&net, first));
     assert!(has(&net, strangers[199]) && !has(&net, strangers[0]));
-    // Nor is it endless.
+    // The room is not endless.
     let more: Vec<LinkId> = (0..4).map(|_| net.stranger(0, "2", Some(id(2)))).collect();
     assert!(!has(&net, first) && has(&net, more[0]));
 }

@@ -175,7 +175,7 @@ fn joiner_keeps_its_world_when_a_reopening_fails() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
-    // Of four it knows and reaches one.
+    // It knows and reaches one of four.
     net.links.deaf_between = vec![(3, 2), (3, 0)];
     net.run(net.now() + Duration::from_secs(1));
     net.hosts_again(93, &log, &[1], Duration::from_secs(3));
@@ -512,7 +512,7 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
     net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::NoSeat);
     assert_eq!(net.end_of(2), Some(&refused));
-    // Of another match no peer here knows the seats.
+    // No peer here knows the seats of another match.
     net.begin(2, 8, 91, stranger(6));
     net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::OtherMatch);

@@ -29,12 +29,12 @@ pub(super) enum Verdict {
     Minority(Peers),
     /// No quorum reported the same, and one may yet.
     Open,
-    /// None can.
+    /// No quorum can.
     NoMinority,
 }
 
 impl Verdict {
-    /// Of what the voters among the peers told, where those in `open` may still report.
+    /// The verdict on what voters among the peers told, where peers in `open` may still report.
     pub(super) fn of<T: PartialEq>(told: &[(u8, T)], open: Peers, voters: Voters) -> Verdict {
         let told = || {
             let told = told.iter();

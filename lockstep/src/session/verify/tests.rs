@@ -204,7 +204,7 @@ fn two_signed_batches_convict_and_one_forged_does_not() {
     assert_eq!(weigh(&verify, &ledger, &proof), Weighed::Proved(2));
     assert!(verify.convict(proof.clone()).is_some());
     assert!(verify.convict(proof).is_none(), "a peer is named once");
-    // Of the two that are shown the own one comes first.
+    // The own batch is shown first.
     let held_here = other.signed.clone();
     ledger.batches.store(2, 2, other);
     let shown = verify.evidence(2, &ledger).expect("a proof");

@@ -118,7 +118,7 @@ impl Roster {
         let another = view.hash_after(value.cut) != value.log_hash;
         let impossible = behind || another || !known || !self.keeps_enough(&value, view);
         let lacks = |of: u8| {
-            // Of a cheat nothing is wanted that is not complete.
+            // No incomplete turn of a cheat is wanted.
             if value.cheats.contains(of) {
                 return false;
             }
@@ -210,7 +210,7 @@ fn value(
     })
 }
 
-/// The peers that a quorum of those that count wants to go.
+/// The peers that a quorum of counted promises wants to go.
 fn unwanted(voters: Voters, promises: &BTreeMap<u8, Promise>, counted: Peers) -> Peers {
     let promises = promises.iter().filter(|(of, _)| counted.contains(**of));
     let members = voters.members().iter();

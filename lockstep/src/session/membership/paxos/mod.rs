@@ -147,7 +147,7 @@ pub enum Effect {
 }
 
 impl Roster {
-    /// Of peer `me`, at the beginning of an epoch with these voters.
+    /// The state of peer `me` at the beginning of an epoch with these voters.
     pub fn new(me: u8, voters: Voters) -> Self {
         Roster {
             me,

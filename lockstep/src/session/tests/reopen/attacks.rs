@@ -234,7 +234,7 @@ fn guest_that_claims_too_many_turns_is_refused() {
                 ..honest
             },
         ),
-        // Of a newer epoch, where no peer here knows how many count.
+        // A newer epoch: no peer here knows how many turns count.
         (
             0,
             Claim {
