@@ -127,7 +127,7 @@ impl Peer {
             hashes: &[LOG],
             ahead: &[LOG; 16],
             cheats: Peers::default(),
-            minority: Peers::default(),
+            evident_minority: Peers::default(),
             suspects,
             unwanted: Peers::default(),
             withholding: Peers::default(),

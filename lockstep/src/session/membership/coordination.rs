@@ -75,7 +75,7 @@ impl Membership {
             hashes: &seen.hashes,
             ahead: &around.ahead,
             cheats: around.cheats,
-            minority: around.evident_minority,
+            evident_minority: around.evident_minority,
             suspects: seen.suspects,
             unwanted: seen.unwanted,
             withholding: self.suspicion.withholding,

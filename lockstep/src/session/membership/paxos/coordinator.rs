@@ -80,7 +80,7 @@ impl Roster {
         let cheats = view.cheats.and(voters.members());
         let known = Known {
             cheats,
-            minority: view.minority,
+            minority: view.evident_minority,
             joiner: view.joiner,
         };
         let value = value(voters, &own.promises, counted, known)?;
@@ -114,7 +114,8 @@ impl Roster {
             .is_some_and(|(_, accepted)| accepted == value);
         let behind =
             value.roster.contains(self.me) && value.cheats.is_empty() && value.cut < view.complete;
-        let known = value.cheats.is_within(view.cheats) && value.minority.is_within(view.minority);
+        let known =
+            value.cheats.is_within(view.cheats) && value.minority.is_within(view.evident_minority);
         let another = view.hash_after(value.cut) != value.log_hash;
         let impossible = behind || another || !known || !self.keeps_enough(&value, view);
         let lacks = |of: u8| {

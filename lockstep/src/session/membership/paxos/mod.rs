@@ -107,7 +107,7 @@ pub struct View<'a> {
     /// Peers that it knows to have signed two batches for one turn.
     pub cheats: Peers,
     /// Peers that have another world, or log, than a quorum, as it knows.
-    pub minority: Peers,
+    pub evident_minority: Peers,
     /// Voters that it suspects: it waits for no promise of theirs.
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
@@ -345,7 +345,8 @@ impl Roster {
             false => view.complete < value.cut,
         };
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
-        let known = value.cheats.is_within(view.cheats) && value.minority.is_within(view.minority);
+        let known =
+            value.cheats.is_within(view.cheats) && value.minority.is_within(view.evident_minority);
         let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
         if !known || stays && unlike || self.is_first_to_accept((ballot, value), view) {
             return;

@@ -67,7 +67,7 @@ impl Table {
                 false => &[LOG; 16],
             },
             cheats: Peers::default(),
-            minority: Peers::default(),
+            evident_minority: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             withholding: Peers::default(),
