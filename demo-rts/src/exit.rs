@@ -199,7 +199,7 @@ mod tests {
         let problem = Problem::Live(ConfigError::OnlySelf.into());
         assert_eq!(problem.code(), USAGE);
         let message = problem.to_string();
-        assert!(message.contains("nobody but this peer itself"), "{message}");
+        assert!(message.contains("only to this peer itself"), "{message}");
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Facts {
         (playing.len(), all.len())
     }
 
-    /// Those of these seats that were without a player.
+    /// The seats among these that were without a player.
     pub fn absent_among(&self, seats: &[Seat]) -> Vec<Seat> {
         let left = self.left.iter().copied();
         left.filter(|seat| seats.contains(seat)).collect()

@@ -33,12 +33,12 @@ pub struct Match<
     waiting: VecDeque<Waiting>,
     /// Own commands of the last turns, with the turns: should these be taken back, they are executed again.
     executed: VecDeque<(TurnNumber, CommandId)>,
-    /// Those that are, in order: they were told before.
+    /// Own commands of retracted turns, in order: they were told before.
     again: VecDeque<CommandId>,
     counts: Counts,
     /// Commands in the turns that were begun, by seat.
     given: BTreeMap<Seat, u32>,
-    /// Those of turns before this one are among them.
+    /// Commands of turns before this one are among them.
     given_before: u32,
     /// Turns before this one were told of.
     told: u32,
@@ -415,7 +415,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         entries
     }
 
-    /// The world begins anew after so many turns. Those that are not retracted were told of.
+    /// The world begins anew after so many turns. Turns before `retracted` were told of.
     fn retract(&mut self, retracted: Option<TurnNumber>, turns: u32) {
         self.told = retracted.map_or(turns, |from| from.0);
         let told = retracted.map(|from| Event::Retracted { from });

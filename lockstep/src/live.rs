@@ -311,7 +311,7 @@ impl Live {
     pub fn play_on(from: Moment, mut config: Config) -> Result<Self, Error> {
         if config.log.is_none() {
             let mut log = crate::log::Memory::new(LOG_BYTES);
-            // One that has no room any more says so again when the next turn comes.
+            // A log that has no room any more says so again when the next turn comes.
             let _ = from.log.iter().try_for_each(|record| log.append(record));
             config.log = Some(Box::new(log));
         }

@@ -79,7 +79,7 @@ pub use store::{LogStore, StoreError};
 pub use tail::{Tail, TailChange};
 pub use terms::{Absent, OnDesync, OnSlow, PauseBudget, Terms};
 pub(crate) use turn_fold::{Formed, TurnFold};
-pub use value::{Ballot, Joins, Value};
+pub use value::{Ballot, Readmission, Value};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
 pub use value::decides;

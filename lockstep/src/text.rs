@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_seen_or_turns_a_line_is_left_out() {
+    fn invisible_and_direction_characters_are_left_out() {
         for (sent, kept) in [
             ("Ada", "Ada"),
             ("Ada\u{200b}", "Ada"),

@@ -27,7 +27,7 @@ use std::str::FromStr;
 pub struct Ticket {
     /// The match.
     pub match_id: MatchId,
-    /// What a joiner must know to be let in.
+    /// What a joiner must know to be admitted.
     pub secret: [u8; 16],
     /// The host's key.
     pub host: PeerId,
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_does_to_it_is_undone() {
+    fn ticket_survives_capitals_and_line_breaks() {
         let ticket = ticket(&["192.168.1.7:4000"]);
         let text = ticket.to_string().to_ascii_uppercase();
         let (a, b) = text.split_at(60);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn it_expires_after_its_second() {
+    fn ticket_expires_after_its_second() {
         let ticket = ticket(&[]);
         assert!(!ticket.is_expired(1_900_000_000));
         assert!(ticket.is_expired(1_900_000_001));

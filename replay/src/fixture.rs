@@ -217,8 +217,8 @@ pub(crate) fn play_desynced(turns: u32, cut: u32) -> Played {
 
 /// Like [`play`], but the second peer is lost before turn `cut`, or left in the turn before.
 pub(crate) fn play_gone(turns: u32, cut: u32, left: bool) -> Played {
-    let nobody_from = if left { cut - 1 } else { cut };
-    play_changed(turns, &[cut], alone_from(nobody_from), lost)
+    let alone_from_turn = if left { cut - 1 } else { cut };
+    play_changed(turns, &[cut], alone_from(alone_from_turn), lost)
 }
 
 /// From turn `cut` on, the second seat has no player.
@@ -372,7 +372,7 @@ fn lost(place: &Place<'_>) -> RosterChange {
 
 fn desynced(place: &Place<'_>) -> RosterChange {
     let value = Value {
-        odd: Peers::first(2).without(Peers::first(1)),
+        minority: Peers::first(2).without(Peers::first(1)),
         ..place.goes_on_with(1)
     };
     accepted(place, value, &[0])

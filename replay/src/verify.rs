@@ -291,8 +291,10 @@ pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Err
                 checksums: each,
                 without,
             } => {
-                let odd = without.unwrap_or_default();
-                let others = each.into_iter().filter(|(peer, _)| !odd.contains(*peer));
+                let minority = without.unwrap_or_default();
+                let others = each
+                    .into_iter()
+                    .filter(|(peer, _)| !minority.contains(*peer));
                 checksums.extend(others.map(|(_, checksum)| (turns, checksum)));
             }
             Claim::History { .. } | Claim::Unreadable { .. } | Claim::Keyframe(_) => {}
@@ -312,7 +314,7 @@ struct Run<'a, S: Simulation> {
     /// The peers that vote in the current epoch.
     roster: Peers,
     epoch: u32,
-    /// Of the next turn.
+    /// The next turn's plan.
     plan: Plan,
     metering: Metering,
     /// The first turn of the epoch.
@@ -524,11 +526,13 @@ impl<S: Simulation> Run<'_, S> {
             }
             Claim::Desync { checksums, without } => {
                 let ours = self.world.checksum();
-                let odd = without.unwrap_or_default();
-                let mut others = checksums.iter().filter(|(peer, _)| !odd.contains(*peer));
+                let minority = without.unwrap_or_default();
+                let mut others = checksums
+                    .iter()
+                    .filter(|(peer, _)| !minority.contains(*peer));
                 if without.is_some() && others.all(|(_, checksum)| *checksum == ours) {
                     self.agreed = turns;
-                    let peers = odd.iter().collect();
+                    let peers = minority.iter().collect();
                     self.result.desyncs.push(Settled { turns, peers });
                     return Ok(());
                 }

@@ -24,7 +24,7 @@ pub use mutant::{MUTANTS, Mutant};
 pub use peer::{Part, Peer};
 pub use run::Checked;
 
-use lockstep::session::roster::{Do, Input, Message, Peers, Value, Voters};
+use lockstep::session::roster::{Effect, Input, Message, Peers, Value, Voters};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ pub enum Action {
 }
 
 impl RosterModel {
-    fn say(&self, state: &mut State, at: u8, outcome: Vec<Do>) {
+    fn say(&self, state: &mut State, at: u8, outcome: Vec<Effect>) {
         let place = state.peers[usize::from(at)].place;
         let mut open = outcome;
         while !open.is_empty() {
@@ -128,11 +128,11 @@ impl RosterModel {
             for each in sent {
                 let epoch = state.peers[usize::from(at)].epoch;
                 match each {
-                    Do::Decided(decision) => {
+                    Effect::Decided(decision) => {
                         state.decided.insert((epoch, decision.value));
                         peer_mut(state, at).decide(decision.value);
                     }
-                    Do::Say(message) => {
+                    Effect::Broadcast(message) => {
                         let message = self.mutate(message);
                         self.post(state, at, epoch, &message);
                         // A peer handles its own messages at once, except its accept, which comes with those of
@@ -170,11 +170,17 @@ impl RosterModel {
     }
 
     /// Calls the roster of peer `at`.
-    fn call(&self, state: &mut State, at: u8, input: Input) -> Vec<Do> {
+    fn call(&self, state: &mut State, at: u8, input: Input) -> Vec<Effect> {
         self.call_suspecting(state, at, input, Peers::default())
     }
 
-    fn call_suspecting(&self, state: &mut State, at: u8, input: Input, suspects: Peers) -> Vec<Do> {
+    fn call_suspecting(
+        &self,
+        state: &mut State,
+        at: u8,
+        input: Input,
+        suspects: Peers,
+    ) -> Vec<Effect> {
         let peer = &state.peers[usize::from(at)];
         let mut holdings = peer.holdings(&peer.leaves(state));
         let blind = self.mutant == Some(Mutant::NoFetch) || self.votes_early(peer);
@@ -345,7 +351,7 @@ impl Model for RosterModel {
             }
             Action::Store(at, of) => {
                 peer_mut(&mut state, at).held[usize::from(of)] += 1;
-                let outcome = self.call(&mut state, at, Input::Look);
+                let outcome = self.call(&mut state, at, Input::Recheck);
                 self.say(&mut state, at, outcome);
             }
             Action::Complete(at) => {
@@ -360,14 +366,14 @@ impl Model for RosterModel {
             Action::Suspect(at) => {
                 let roster = &state.peers[usize::from(at)].roster;
                 let silent = roster.voters().members().without(roster.answered());
-                let outcome = self.call_suspecting(&mut state, at, Input::Look, silent);
+                let outcome = self.call_suspecting(&mut state, at, Input::Recheck, silent);
                 self.say(&mut state, at, outcome);
             }
             Action::Receive(at, sent) => {
                 let input = match &sent.message {
                     Message::Request(request) => {
                         self.note_request(&mut state, at, request.joins)?;
-                        Input::Look
+                        Input::Recheck
                     }
                     message => Input::Heard(self.place(sent.run), message.clone()),
                 };

@@ -119,11 +119,11 @@ impl Report {
             if let Some(hash) = side.log_hash {
                 let _ = write!(text, "  log {hash}");
             }
-            let odd = match desync.minority.contains(&side.peer) {
+            let minority = match desync.minority.contains(&side.peer) {
                 true => "  (differs from most)",
                 false => "",
             };
-            let _ = writeln!(text, "{own}{odd}");
+            let _ = writeln!(text, "{own}{minority}");
         }
         if let Some(turns) = turns {
             let _ = writeln!(

@@ -36,7 +36,7 @@ const ROSTER: u8 = 9;
 const CONTINUED: u8 = 10;
 
 impl Codec {
-    /// As it is behind this start.
+    /// The codec behind this start.
     pub(crate) fn behind(start: &Start) -> Self {
         Codec {
             next: TurnNumber(0),

@@ -32,7 +32,7 @@ impl Cursor {
 }
 
 impl EncodedLog {
-    /// Of no record behind this start.
+    /// An empty log behind this start.
     pub(crate) fn behind(start: &Start) -> Self {
         let first = Codec::behind(start);
         EncodedLog {

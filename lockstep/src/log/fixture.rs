@@ -14,7 +14,7 @@ pub(crate) fn signer(peer: u8) -> KeyedHash {
     KeyedHash::new(PeerId([peer + 1; 32]))
 }
 
-/// Of so many peers, each with the seat of its place.
+/// A start of so many peers, each with the seat of its place.
 pub(crate) fn start(peers: u8) -> Arc<Start> {
     let place = |at: u8| RosterPeer {
         peer: PeerId([at + 1; 32]),

@@ -47,7 +47,7 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
     hash.number(change.epoch);
     hash.number(u32::from(change.value.roster.0));
     hash.number(change.value.cut);
-    hash.number(u32::from(change.value.odd.0));
+    hash.number(u32::from(change.value.minority.0));
     hash.number(u32::from(change.value.left.0));
     if let Some(joins) = change.value.joins {
         hash.number(u32::from(joins.peer));

@@ -26,7 +26,7 @@ pub struct Keyframe {
 pub struct SnapshotHash(pub [u8; 16]);
 
 impl SnapshotHash {
-    /// Of the keyframe's world.
+    /// The hash of the keyframe's world.
     pub fn of(keyframe: &Keyframe) -> SnapshotHash {
         let mut chain = Chain::new("lockstep snapshot 1");
         chain.number(keyframe.turns);

@@ -33,17 +33,17 @@ impl Peers {
         self.0 == 0
     }
 
-    /// Those in both.
+    /// The peers in both.
     pub fn and(self, other: Peers) -> Peers {
         Peers(self.0 & other.0)
     }
 
-    /// Those in either.
+    /// The peers in either.
     pub fn or(self, other: Peers) -> Peers {
         Peers(self.0 | other.0)
     }
 
-    /// Those that are not in the other.
+    /// The peers that are not in the other.
     pub fn without(self, other: Peers) -> Peers {
         Peers(self.0 & !other.0)
     }

@@ -1,11 +1,11 @@
-//! Roster changes, and what proves that one was decided.
+//! Roster changes, and what proves their decision.
 
 use super::batch::{Equivocation, SignedBatch};
 use super::document::{Document, Kind, Rule, SignatureSet};
 use super::peers::{Peers, Voters};
 use super::reopening::{NewRun, Reopening};
 use super::start::Start;
-use super::value::{Ballot, Joins, Value, decides};
+use super::value::{Ballot, Readmission, Value, decides};
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::{Incarnation, LogHash, MatchId, PeerId};
@@ -94,12 +94,12 @@ impl RosterChange {
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
         let value = &self.value;
         let removed = removed.without(value.left);
-        let known = value.cheats.or(value.odd);
+        let known = value.cheats.or(value.minority);
         let causes = match &self.reopening {
             Some(reopening) => vec![(cause_of(reopening), gone)],
             None => vec![
                 (RosterCause::Cheated, value.cheats),
-                (RosterCause::Desynced, value.odd.without(value.cheats)),
+                (RosterCause::Desynced, value.minority.without(value.cheats)),
                 (RosterCause::Lost, removed.without(known)),
                 (RosterCause::Left, gone.without(removed.or(known))),
             ],
@@ -121,7 +121,7 @@ impl RosterChange {
         }
     }
 
-    /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
+    /// Whether the accepts are of peers of the roster before, hold, and decide, and every peer that goes for cheating is
     /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
     /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold. A branch is
     /// decided by no roster: see [`begins_branch`](Self::begins_branch).
@@ -161,7 +161,7 @@ impl RosterChange {
                 .is_within(roster_before.without(self.value.roster))
             && self
                 .value
-                .odd
+                .minority
                 .is_within(roster_before.without(self.value.roster))
             && self.value.log_hash.is_some()
     }
@@ -357,7 +357,7 @@ pub(super) fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
             }
         }
     }
-    out.extend_from_slice(&change.value.odd.0.to_le_bytes());
+    out.extend_from_slice(&change.value.minority.0.to_le_bytes());
     out.extend_from_slice(&change.value.left.0.to_le_bytes());
     put_varint(out, change.accepts.len() as u64);
     for (peer, signature) in &change.accepts {
@@ -405,7 +405,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     let reopening = match reader.byte()? {
         0 => None,
         1 => {
-            value.joins = Some(Joins {
+            value.joins = Some(Readmission {
                 peer: reader.byte()?,
                 incarnation: Incarnation(reader.array()?),
             });
@@ -414,7 +414,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         kind @ (2 | 3) => Some(reopening(reader, kind == 3)?),
         _ => return Err(reader.fail("no such roster change")),
     };
-    value.odd = Peers(u16::from_le_bytes(reader.array()?));
+    value.minority = Peers(u16::from_le_bytes(reader.array()?));
     value.left = Peers(u16::from_le_bytes(reader.array()?));
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)

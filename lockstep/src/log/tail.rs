@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn other_turns_take_back_those_from_the_first_that_differs() {
+    fn tail_is_replaced_from_the_first_turn_that_differs() {
         let mut tail = Tail::default();
         let other = Bundle {
             paused: true,

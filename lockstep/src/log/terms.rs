@@ -67,7 +67,7 @@ impl Terms {
             seats: 0,
             turn_limit,
             pauses,
-            // Of each policy there are two.
+            // Each policy has two variants.
             on_slow: [OnSlow::Meter, OnSlow::Remove][usize::from(reader.flag()?)],
             on_desync: [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(reader.flag()?)],
             absent: [Absent::Idle, Absent::Ai][usize::from(reader.flag()?)],

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What earlier bundles left behind for later ones.
 #[derive(Clone)]
 pub(crate) struct TurnFold {
-    /// Of the next turn.
+    /// The next turn's plan.
     pub plan: Plan,
     metering: Metering,
     /// What seats become whose peer is gone.
@@ -64,8 +64,8 @@ impl TurnFold {
         }
     }
 
-    /// As it goes on for the one peer of this start, which has all seats. Commands of the log are not counted again, and
-    /// the world is told that absent players are back.
+    /// The fold behind a continuation: the one peer of this start has all seats. Commands of the log are not counted
+    /// again, and the world is told that absent players are back.
     pub(crate) fn continued(&self, start: &Start) -> Self {
         let mut fold = TurnFold {
             deferred: self.deferred.clone(),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_count_where_they_continue_those_that_are_executed() {
+    fn commands_count_where_they_continue_executed_commands() {
         let mut fold = TurnFold::new(&start(3));
         let two = vec![command(1), command(2)];
         let formed = form(&mut fold, 0, [batch(0, 0, 0, two), idle(0, 1), idle(0, 2)]);

@@ -21,12 +21,12 @@ pub struct Value {
     /// Turns that are executed under the old roster: the first turn of the next epoch has this number.
     pub cut: u32,
     /// The peer that comes back, if one does. Its batches are empty by rule until the command delay has passed.
-    pub joins: Option<Joins>,
+    pub joins: Option<Readmission>,
     /// Peers that go because two different batches of theirs for one turn are known. Where there are any, only turns count
     /// that are complete, and alike, at all peers that stay. A peer with more turns goes back to the cut.
     pub cheats: Peers,
     /// The minority: peers that go because a quorum has another world than they, or another log.
-    pub odd: Peers,
+    pub minority: Peers,
     /// Peers that go and had said that they leave, as the coordinator knows: their last batches may be behind the cut, and
     /// in no log. Only what the game is told depends on it.
     pub left: Peers,
@@ -37,7 +37,7 @@ pub struct Value {
 
 /// A peer that comes back: another run of its process takes its place in the roster again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Joins {
+pub struct Readmission {
     /// Its index in the start's roster.
     pub peer: u8,
     /// The run of its process that votes and seals from the next epoch on.
@@ -52,7 +52,7 @@ impl Value {
             cut,
             joins: None,
             cheats: Peers::default(),
-            odd: Peers::default(),
+            minority: Peers::default(),
             left: Peers::default(),
             log_hash: None,
         }
@@ -66,7 +66,7 @@ impl Value {
         }
     }
 
-    /// Those of the old roster that stay.
+    /// The survivors of the old roster.
     pub fn stay(&self) -> Peers {
         self.roster.without(self.joiner())
     }
@@ -92,17 +92,17 @@ impl Value {
 /// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new,
 /// or all of it but for the peer that comes back.
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
-    let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
-    voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
+    let all_survivors = value.joins.is_some() && value.stay().is_within(accepts);
+    voters.is_quorum(accepts) && (all_survivors || Voters::new(value.roster).is_quorum(accepts))
 }
 
-/// A peer that was excluded so often, for another world or log than a quorum's, is not let in again: once may be a bit
+/// A peer that was excluded so often, for another world or log than a quorum's, is not admitted again: once may be a bit
 /// that flipped, and the world that it begins with then is sound. Another time it would stray for ever, and each time the
 /// others wait.
 pub(crate) const EXCLUSIONS: u8 = 2;
 
 /// Whether these changes of a match bar a peer from coming back.
 pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a Value>, peer: u8) -> bool {
-    let strayed = values.filter(|value| value.odd.contains(peer));
+    let strayed = values.filter(|value| value.minority.contains(peer));
     strayed.count() >= usize::from(EXCLUSIONS)
 }

@@ -39,7 +39,7 @@ impl Mark {
 }
 
 impl VerifiedLog {
-    /// Of no turn.
+    /// A log without turns.
     pub(crate) fn new(start: Arc<Start>) -> Self {
         let head = Head::new(start.clone());
         VerifiedLog {
@@ -50,7 +50,7 @@ impl VerifiedLog {
         }
     }
 
-    /// Of those of these records that follow each other: the first that does not ends it.
+    /// A log of the records up to the first that does not follow.
     pub(crate) fn of<'a>(
         start: Arc<Start>,
         records: impl IntoIterator<Item = &'a Record>,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_follows_is_taken() {
+    fn record_that_does_not_follow_is_refused() {
         let records = records();
         for left_out in 0..records.len() {
             let others = (0..records.len()).filter(|at| *at != left_out);

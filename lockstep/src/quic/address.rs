@@ -69,7 +69,7 @@ fn own(any: IpAddr, far: IpAddr) -> Vec<IpAddr> {
 fn best(mut interfaces: Vec<(IpAddr, bool)>) -> Vec<IpAddr> {
     interfaces.retain(|(ip, _)| match ip {
         IpAddr::V4(ip) => !ip.is_unspecified() && !ip.is_loopback(),
-        // Those of one link mean nothing without the name of its interface, which is another one on each machine.
+        // Addresses of one link mean nothing without the name of its interface, which is another one on each machine.
         IpAddr::V6(ip) => !ip.is_unspecified() && !ip.is_loopback() && !ip.is_unicast_link_local(),
     });
     interfaces.sort_by_key(|(ip, up)| {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_route_leads_out_the_interfaces_tell() {
+    fn address_comes_from_the_interfaces_without_a_route() {
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let of =
             |all: &[(&str, bool)]| best(all.iter().map(|(text, up)| (ip(text), *up)).collect());

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_identity_is_left_alone() {
+    fn file_that_is_no_identity_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes");
         for content in [
@@ -433,7 +433,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_read_it() {
+    fn key_file_is_private_to_its_user() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");

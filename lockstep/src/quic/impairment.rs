@@ -262,12 +262,12 @@ impl Path {
             .max(loss.div_ceil(MILLION - loss));
         let now_ms = as_ms(now);
         if now_ms.saturating_sub(self.drawn_ms) > LONGEST_WALK_MS {
-            // So long after, what was no longer says anything about what is.
+            // After so long the earlier state says nothing about this one.
             self.outage = self.draws.happens(loss_ppm);
             self.drawn_ms = now_ms;
         }
-        // An outage ends in each millisecond with 1 / burst. That it begins with loss / (1 - loss) / burst makes
-        // `loss` the share of time within outages.
+        // An outage ends in each millisecond with 1 / burst. Beginning with loss / (1 - loss) / burst makes `loss` the
+        // share of time within outages.
         let ends_ppm = MILLION / burst_ms;
         let begins_ppm = loss * MILLION / (MILLION - loss) / burst_ms;
         while self.drawn_ms < now_ms {

@@ -2,7 +2,7 @@
 //! virtual time.
 //!
 //! The acceptor opens a two-way stream, the control stream, and writes [`WELCOME`] on it: only then does the dialler
-//! know that it was let in, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
+//! know that it was admitted, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
 //! a one-way stream of their own, which each side opens with its first.
 
 use super::{frame, tls};
@@ -12,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 use std::any::Any;
 use std::time::Duration;
 
-/// The first byte of a control stream: the dialler is let in.
+/// The first byte of a control stream: the dialler is admitted.
 pub const WELCOME: u8 = 1;
 /// Label of the keying material that binds a link.
 pub const EXPORTER_LABEL: &[u8] = b"lockstep link";

@@ -152,7 +152,7 @@ struct Delayed {
 #[derive(Debug)]
 struct Waiting {
     impairments: Impairments,
-    /// Of the ways that the paths are of.
+    /// The version of the ways that the paths follow.
     version: u64,
     ways: Ways,
     /// By the address that has a way of its own; `None` for all others together.

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// Of all that have none of their own.
+    /// For all addresses without one of their own.
     pub all: Impairment,
     /// By address.
     pub to: BTreeMap<SocketAddr, Impairment>,

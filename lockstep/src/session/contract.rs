@@ -17,7 +17,7 @@ pub enum Input<'a> {
     LinkUp {
         /// Its number.
         link: LinkId,
-        /// Whom the transport says it leads to, if it knows.
+        /// The peer at the other end, if the transport knows it.
         peer: Option<PeerId>,
         /// True where this side dialled.
         dialled: bool,
@@ -30,7 +30,7 @@ pub enum Input<'a> {
     DialFailed {
         /// The address that was dialled.
         address: String,
-        /// Who was expected there.
+        /// The peer that was expected there.
         key: PeerId,
         /// Why.
         why: LinkError,
@@ -73,7 +73,7 @@ pub enum Input<'a> {
     Pause,
     /// Let a paused match go on.
     Resume,
-    /// The players of this peer want to wait longer for whom turns wait for.
+    /// The players of this peer want to wait longer for the missing peers.
     WaitLonger,
     /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
     /// of it.
@@ -107,7 +107,7 @@ pub enum Output {
     Dial {
         /// Where.
         address: String,
-        /// Who must answer.
+        /// The peer that must answer.
         key: PeerId,
     },
     /// Close a link, after what was sent on it before.
@@ -115,7 +115,7 @@ pub enum Output {
         /// Its number.
         link: LinkId,
     },
-    /// Send bytes. That they are lost where the channel allows it, or that the link is gone, needs no answer.
+    /// Send bytes. A loss that the channel allows, or a link that is gone, needs no answer.
     Send {
         /// On which link.
         link: LinkId,
@@ -194,7 +194,7 @@ pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
 /// What a peer is in its lobby.
 #[non_exhaustive]
 pub enum Role {
-    /// It opened the match and decides who comes in.
+    /// It opened the match and admits guests.
     Host(HostConfig),
     /// It comes with a ticket.
     Join {
@@ -223,7 +223,7 @@ pub enum Role {
         from: Rejoin,
         /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
         rules: RulesOf,
-        /// For so long those who are a quorum wait for the others.
+        /// For so long a quorum waits for the others.
         wait: Duration,
     },
     /// It goes on alone where its log ends, without a quorum: in a branch, a match of its own that the other players may
@@ -245,11 +245,11 @@ pub enum Role {
     },
 }
 
-/// What the host settles for everybody.
+/// What the host settles for all peers.
 pub struct HostConfig {
     /// The match.
     pub match_id: MatchId,
-    /// What a joiner must know to be let in.
+    /// What a joiner must know to be admitted.
     pub secret: [u8; 16],
     /// When the invitation expires, on the session's clock; `None`: never.
     pub expires: Option<Duration>,
@@ -296,10 +296,9 @@ pub enum ConfigError {
     /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
-    /// Of a match to come back to nobody is known but this peer itself.
+    /// A match to rejoin of which this peer knows no other peer.
     #[error(
-        "this leads to nobody but this peer itself: the ticket of somebody else who plays leads back into that match, \
-         or a replay of it"
+        "this leads only to this peer itself: another player's ticket, or a replay of the match, leads back into it"
     )]
     OnlySelf,
 }
@@ -324,7 +323,7 @@ pub struct Stats {
 /// What a session has measured of another peer of the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStats {
-    /// Who.
+    /// The peer.
     pub peer: PeerId,
     /// How many milliseconds before they were due its batches have come here, the latest of the last report; negative
     /// where one was late. `None` before the first report.
@@ -347,7 +346,7 @@ pub struct Agreed {
 /// What a session has measured of one link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkStats {
-    /// Who is at the other end.
+    /// The peer at the other end.
     pub peer: PeerId,
     /// Smoothed round trip, once known.
     pub rtt: Option<Duration>,
@@ -390,7 +389,7 @@ impl SessionConfig {
                     });
                 }
             }
-            // Nobody has to be reached from here.
+            // No address is needed.
             Role::Reopen { .. } | Role::Branch { .. } => {}
             Role::PlayOn {
                 plan, turn_limit, ..

@@ -1,4 +1,4 @@
-//! What lobby and match share: links and who is at their ends, signatures, randomness, outputs.
+//! What lobby and match share: links and the peers at their ends, signatures, randomness, outputs.
 
 use super::Output;
 use super::links::link::{Link, Quality};
@@ -32,14 +32,14 @@ pub(crate) struct Core {
 
 /// Peers whose faults are counted.
 const PEERS_REMEMBERED: usize = 1_024;
-/// Links that have not proved who they lead to, and lead to one peer of the match as the transport knows.
+/// Unproved links that lead to one peer of the match, as the transport knows.
 const LINKS_OF_ONE: usize = 4;
 
 /// What a link's introduction came to.
 pub(crate) enum Introduced {
     /// Not finished yet, or the link was closed.
     No,
-    /// The other end has just proved who it is.
+    /// The other end has just proved its key.
     Proved,
     /// The message was none of the introduction's.
     Other(Control),
@@ -77,8 +77,8 @@ impl Core {
         chain.end_256()
     }
 
-    /// Goes on as another run of its process: whatever the one before has signed is not about this one. Its links have
-    /// proved the one before.
+    /// Goes on as another run of its process: signatures of the run before are not about this one. Its links have
+    /// proved the run before.
     pub(crate) fn begin_another_run(&mut self) {
         for link in self.links.keys().copied().collect::<Vec<_>>() {
             self.close(link);
@@ -150,7 +150,7 @@ impl Core {
         }
     }
 
-    /// Names the peer at the other end; closes the link once it has too many, and at once where nobody is proved.
+    /// Names the peer at the other end; closes the link once it has too many, and at once where no peer is proved.
     pub(crate) fn fault(&mut self, link: LinkId, fault: Fault) {
         let Some(at) = self.links.get(&link) else {
             return;
@@ -159,7 +159,7 @@ impl Core {
             return self.close(link);
         };
         if self.faults.len() == PEERS_REMEMBERED && !self.faults.contains_key(&peer) {
-            // A stranger has ever new keys; those that have done least are forgotten.
+            // A stranger has ever new keys; strangers with the fewest faults are forgotten.
             let strangers = self.faults.iter();
             let strangers = strangers.filter(|(peer, _)| !self.keys.contains(peer));
             let least = strangers.min_by_key(|(_, faults)| **faults);
@@ -232,9 +232,9 @@ impl Core {
         );
     }
 
-    /// Whether there is room for one more link that has not proved who it leads to. Where there are as many as may be,
-    /// the oldest goes of those from the place that most come from: who comes in crowds keeps nobody else out. A key of
-    /// the match, where the transport tells it, has room of its own.
+    /// Whether there is room for one more unproved link. Where there are as many as may be, the oldest link from the
+    /// place that most come from goes: a crowd keeps no other peer out. A key of the match, where the transport tells
+    /// it, has room of its own.
     fn makes_room(&mut self, expected: Option<PeerId>, address: &str) -> bool {
         let of_the_match = |key: Option<PeerId>| key.filter(|key| self.keys.contains(key));
         let key = of_the_match(expected);
@@ -346,7 +346,7 @@ impl Core {
         }
     }
 
-    /// Closes links that have not proved who they are in time.
+    /// Closes links that have not proved a key in time.
     pub(crate) fn close_unproved(&mut self) {
         let late: Vec<LinkId> = self
             .links

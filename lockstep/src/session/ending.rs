@@ -12,7 +12,7 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// How much longer than the command delay, by which a peer may lag that holds no other up.
 const END_WAIT_MORE: Duration = Duration::from_secs(1);
 /// How long a leaver waits, beside the command delay, until all hold its last batch and its leaving is decided, and a
-/// removed peer until one of those that stay knows.
+/// removed peer until a survivor knows.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ pub(crate) struct Surroundings {
     pub asked: Peers,
     /// A peer that follows the match was heard of late: it learns the end, and the last turns, from no other peer.
     pub is_followed: bool,
-    /// A change is decided whose turns are not all complete, and one of those that stay knows.
+    /// A change is decided whose turns are not all complete, and a survivor knows.
     pub is_decided: bool,
     pub is_known: bool,
     /// The others need this peer no more that leaves.
@@ -275,7 +275,7 @@ impl Ending {
             signed.filter(|(_, end)| end.turns == own.end.turns)
         };
         let differs = ends().any(|(_, end)| *end != own.end);
-        // Of an end that was taken back there may be word that is not true any more.
+        // Word of an end that was taken back may not be true any more.
         let unsure = differs && around.took_back;
         if (!all || unsure) && waits {
             return Stage::Open;

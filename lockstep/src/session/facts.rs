@@ -2,7 +2,7 @@
 //!
 //! Each is signed by the peer that it is of, or proves itself, so any peer may pass it on.
 
-use super::wire::SignedNote;
+use super::wire::SignedStatement;
 use crate::Incarnation;
 use crate::log::{Ballot, RosterChange};
 
@@ -19,7 +19,7 @@ pub(crate) enum Topic {
     Decision(u32),
     /// All decisions before one.
     Decisions,
-    /// That the match has begun.
+    /// The start of the match.
     Start,
 }
 
@@ -56,8 +56,8 @@ pub(crate) struct Fact {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
-    Vote(SignedNote),
-    Status(SignedNote),
+    Vote(SignedStatement),
+    Status(SignedStatement),
     /// Which batches, and in which order, follows from what is held when the proof leaves.
     Proof,
     Decision(Box<RosterChange>),

@@ -61,7 +61,7 @@ pub struct Session {
     worlds_awaited: u32,
     settings: Settings,
     begun: bool,
-    /// The log, for peers that come back, and who asks for it.
+    /// The log, for joiners, and the peers that ask for it.
     archive: Archive,
     serve: Serve,
     /// What the match had measured when it ended.
@@ -449,7 +449,7 @@ impl Session {
         match Datagram::decode(bytes) {
             Err(_) => core.fault(link, Fault::Garbage),
             Ok(Datagram::Probe { sent_us }) => {
-                // Who has not heard that the match began, or comes back, is there all the same.
+                // A peer that missed the start, or comes back, is there all the same.
                 core.hears(link);
                 let clock_us = core.now.as_micros() as u64;
                 core.send_datagram(link, &Datagram::ProbeAnswer { sent_us, clock_us });

@@ -10,12 +10,12 @@ mod lobby;
 mod lost;
 mod patience;
 mod play_on;
+mod quorum_loss;
 mod rejoin;
 mod reopen;
 mod returning;
 mod sleep;
 mod slow;
-mod stands;
 mod stats;
 
 use super::*;
@@ -600,7 +600,7 @@ fn the_others_go_on_without_a_silent_peer() {
         what: What::Seat(SeatState::Idle),
     };
     assert!(first.entries.contains(&idle), "{first:?}");
-    // Who is silent is not deaf: it has learned that it is out.
+    // A silent peer is not deaf: it has learned that it is out.
     let Some(Event::Ended(ended)) = net.peers[1].events.last() else {
         panic!("the silent one goes on alone");
     };

@@ -24,7 +24,7 @@ pub(crate) enum Control {
         incarnation: Incarnation,
         signature: Signature,
     },
-    /// Joiner to host: let me in.
+    /// Joiner to host: admit me.
     Join {
         match_id: MatchId,
         secret: [u8; 16],
@@ -78,11 +78,11 @@ pub(crate) enum Control {
     /// I go.
     Bye,
     /// To all, and on from them: what peers said about a roster change.
-    Roster(Vec<SignedNote>),
+    Roster(Vec<SignedStatement>),
     /// To a peer that lags behind an epoch, or a joiner: the decision that ended it, encoded as in the log.
     Decided(Vec<u8>),
     /// To all, and on from them: what peers said of themselves.
-    Words(Vec<SignedNote>),
+    Words(Vec<SignedStatement>),
     /// From a peer that wants to come back, and follows: the request, and where it can be dialled.
     Rejoin {
         request: Request,
@@ -151,10 +151,10 @@ impl From<WireBatch> for SignedBatch {
 
 /// What one peer says about a roster change, or of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SignedNote {
+pub(crate) struct SignedStatement {
     /// The peer, by index in the start's roster.
     pub peer: u8,
-    /// The note or word, encoded.
+    /// The vote or status, encoded.
     pub content: Vec<u8>,
     pub signature: Signature,
 }
@@ -178,7 +178,7 @@ pub(crate) struct LobbyEntry {
 }
 
 impl LobbyEntry {
-    /// With no more of its words than is shown, and kept of anybody's.
+    /// With no more of its words than is shown, and kept of any peer's.
     pub(crate) fn tidied(mut self) -> Self {
         self.name = tidy_name(&self.name);
         self.build = tidy_text(&self.build, MAX_BUILD);

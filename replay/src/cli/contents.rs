@@ -186,7 +186,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "record": "roster", "epoch": change.epoch + 1, "turn": change.value.cut,
                 "peers": change.value.roster.iter().collect::<Vec<_>>(),
                 "cheats": change.value.cheats.iter().collect::<Vec<_>>(),
-                "odd": change.value.odd.iter().collect::<Vec<_>>(),
+                "odd": change.value.minority.iter().collect::<Vec<_>>(),
                 "left": change.value.left.iter().collect::<Vec<_>>(),
                 "proofs": change.proofs.iter().map(|Equivocation(one, other)| json!({
                     "peer": one.peer,

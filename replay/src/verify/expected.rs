@@ -80,7 +80,7 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
             Record::Roster(change) => {
                 runs.take(&change);
                 roster = change.value.roster;
-                desynced.settle(&mut differences, change.value.odd, change.epoch);
+                desynced.settle(&mut differences, change.value.minority, change.epoch);
             }
             Record::End(end) => {
                 // A peer whose world differed at the very end did not sign the end.
@@ -136,10 +136,10 @@ struct Desynced(Vec<(u8, u32, u32)>);
 
 impl Desynced {
     /// Marks peers as excluded at the end of this epoch.
-    fn settle(&mut self, differences: &mut [Differing], odd: Peers, epoch: u32) {
+    fn settle(&mut self, differences: &mut [Differing], minority: Peers, epoch: u32) {
         for differing in differences.iter_mut().filter(|each| !each.settled) {
             let reporters: Peers = differing.checksums.iter().map(|(peer, _)| *peer).collect();
-            let gone = odd.and(reporters);
+            let gone = minority.and(reporters);
             differing.named = differing.named.or(gone);
             let named = differing.named;
             let mut others = differing
@@ -218,7 +218,7 @@ impl Runs {
 }
 
 impl Claim {
-    /// Of several claims about one turn, the most informative comes first.
+    /// The most informative of several claims about one turn comes first.
     fn rank(&self) -> u8 {
         match self {
             Claim::Unreadable { .. } => 0,

@@ -322,7 +322,7 @@ fn a_survived_desync_is_valid_if_the_majority_was_right() {
     assert!(matches!(wrong, Some(Wrong::Desync { turns: 39, .. })));
     let wrong = changed(&|record| {
         if let Record::Roster(change) = record {
-            change.value.odd = Peers::default();
+            change.value.minority = Peers::default();
         }
     });
     assert!(wrong.is_some());

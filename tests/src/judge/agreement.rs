@@ -88,7 +88,7 @@ impl Judge {
         let stays = |place| voters.contains(&self.at(place)) || joins == Some(place) && came(place);
         must(value.roster.iter().all(stays), "lets in what never came");
         let sound = |place| self.scenario.is_sound(self.at(place));
-        must(!value.odd.iter().any(sound), "removes a sound world");
+        must(!value.minority.iter().any(sound), "removes a sound world");
         let proofs = change.proofs.iter();
         let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));

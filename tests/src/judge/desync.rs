@@ -14,10 +14,10 @@ impl Judge {
         must(self.scenario.differs(), "finds that the same differs");
         let may_err = self.scenario.peers[peer].flaw.is_some();
         let voters = self.peers[peer].log.roster(u32::MAX);
-        let proves = |odd: usize| self.scenario.may_prove(peer, odd, voters);
-        let odd = |other: &usize| desync.minority.contains(&self.ids[*other]);
-        let mut odd = (0..self.peers.len()).filter(odd);
-        let just = odd.all(|odd| !self.scenario.is_sound(odd) || !proves(odd));
+        let proves = |other: usize| self.scenario.may_prove(peer, other, voters);
+        let is_named = |other: &usize| desync.minority.contains(&self.ids[*other]);
+        let mut minority = (0..self.peers.len()).filter(is_named);
+        let just = minority.all(|other| !self.scenario.is_sound(other) || !proves(other));
         must(just || may_err, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
         must(!stops || !desync.goes_on, "goes on where it must stop");
@@ -25,8 +25,11 @@ impl Judge {
         let told = |side: &DesyncSide| (side.checksum, side.log_hash);
         for most in &desync.reports {
             let sides = desync.reports.iter();
-            let (alike, odd): (Vec<_>, Vec<_>) = sides.partition(|side| told(side) == told(most));
-            let named = odd.iter().all(|side| desync.minority.contains(&side.peer));
+            let (alike, minority): (Vec<_>, Vec<_>) =
+                sides.partition(|side| told(side) == told(most));
+            let named = minority
+                .iter()
+                .all(|side| desync.minority.contains(&side.peer));
             must(named || 2 * alike.len() <= voters.len(), "names too few");
         }
     }
@@ -48,8 +51,8 @@ impl Judge {
             let gone = epochs.find(|(_, roster)| !roster.contains(&peer));
             let stayed = gone.is_none_or(|(begins, _)| *begins > told_by);
             let changes = canonical.changes.iter();
-            let mut odd = changes.flat_map(|change| change.value.odd.iter());
-            let named = odd.any(|place| self.at(place) == peer);
+            let mut minority = changes.flat_map(|change| change.value.minority.iter());
+            let named = minority.any(|place| self.at(place) == peer);
             let due_to = stayed && canonical.len() > told_by + 2 * delay;
             for member in self.core.members.iter().filter(|_| due_to) {
                 let file = &self.peers[*member];

@@ -93,7 +93,7 @@ pub fn after_change(before: &Hash, change: &RosterChange) -> Hash {
     let (value, mut parts) = (&change.value, Parts::default());
     parts.bytes(before).numbers([change.epoch]);
     parts.numbers([value.roster.0.into(), value.cut]);
-    parts.numbers([value.odd.0.into(), value.left.0.into()]);
+    parts.numbers([value.minority.0.into(), value.left.0.into()]);
     if let Some(of) = value.joins {
         parts.numbers([of.peer.into()]).bytes(&of.incarnation.0);
     }

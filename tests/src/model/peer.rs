@@ -2,7 +2,9 @@
 
 use super::State;
 use lockstep::LogHash;
-use lockstep::session::roster::{Do, Holding, Input, Joins, Peers, Roster, Value, View, Voters};
+use lockstep::session::roster::{
+    Effect, Holding, Input, Peers, Readmission, Roster, Value, View, Voters,
+};
 
 /// The log hash after any turn: the model does not distinguish logs of equal length.
 pub const LOG: LogHash = LogHash([0; 16]);
@@ -21,7 +23,7 @@ pub struct Peer {
     /// The decision of that change, once known.
     pub pending: Option<Value>,
     /// Requests to rejoin in this epoch.
-    pub asked: Vec<Joins>,
+    pub asked: Vec<Readmission>,
     /// By place: the run that counts.
     pub runs: Vec<u8>,
     /// By place: the first turn of its batches, if incomplete; 0 for the beginning.
@@ -118,18 +120,18 @@ impl Peer {
     }
 
     /// Calls its roster.
-    pub fn handle(&mut self, input: Input, holdings: &[Holding], suspects: Peers) -> Vec<Do> {
+    pub fn handle(&mut self, input: Input, holdings: &[Holding], suspects: Peers) -> Vec<Effect> {
         let view = View {
             holdings,
             complete: 0,
             hashes: &[LOG],
             ahead: &[LOG; 16],
             cheats: Peers::default(),
-            odd: Peers::default(),
+            evident_minority: Peers::default(),
             minority: Peers::default(),
             suspects,
             unwanted: Peers::default(),
-            disbelieved: Peers::default(),
+            withholding: Peers::default(),
             excused: self.roster.voters().members(),
             present: Peers::default(),
             joiner: self.asked.first().copied(),

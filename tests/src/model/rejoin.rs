@@ -5,7 +5,7 @@
 
 use super::{Mutant, Part, Peer, RosterModel, Sent, State};
 use lockstep::Incarnation;
-use lockstep::session::roster::{Joins, Message, Peers, Request, Roster, Value};
+use lockstep::session::roster::{Message, Peers, Readmission, Request, Roster, Value};
 use std::sync::Arc;
 
 /// An epoch, as the decisions begin it.
@@ -56,8 +56,8 @@ impl RosterModel {
     }
 
     /// The value that admits a run.
-    pub(super) fn joins(place: u8, run: u8) -> Joins {
-        Joins {
+    pub(super) fn joins(place: u8, run: u8) -> Readmission {
+        Readmission {
             peer: place,
             incarnation: Incarnation([run; 16]),
         }
@@ -183,7 +183,7 @@ impl RosterModel {
     }
 
     /// Receives a request. A member of the roster has nothing to ask for.
-    pub(super) fn note_request(&self, state: &mut State, at: u8, joins: Joins) -> Option<()> {
+    pub(super) fn note_request(&self, state: &mut State, at: u8, joins: Readmission) -> Option<()> {
         let peer = Arc::make_mut(&mut state.peers[usize::from(at)]);
         let outside = !peer.roster.voters().members().contains(joins.peer);
         if !outside || peer.asked.contains(&joins) {
@@ -203,8 +203,8 @@ impl RosterModel {
         let mut peer = self.walk_log(state, run);
         let place = usize::from(peer.place);
         let value = state.ends(peer.epoch)?;
-        let lets_in = value.joins == Some(Self::joins(peer.place, run));
-        if !lets_in || u32::from(peer.complete) != value.cut {
+        let admits = value.joins == Some(Self::joins(peer.place, run));
+        if !admits || u32::from(peer.complete) != value.cut {
             return None;
         }
         peer.begin_epoch(value, self.delay, self.voters(value.roster));

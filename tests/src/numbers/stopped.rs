@@ -61,9 +61,9 @@ pub fn print(program: &Path, first: &[&str], seconds: u64) {
     arguments.extend(["--headless", "--bot", "normal", "--json"]);
     let asked = super::now();
     let mut back = Process::start(program, &arguments, folder.path());
-    let let_in =
+    let admitted =
         |event: &serde_json::Value| event["event"] == "roster" && event["cause"] == "rejoined";
-    let rejoined = back.wait_until(PATIENCE, let_in);
+    let rejoined = back.wait_until(PATIENCE, admitted);
     match rejoined {
         Some(event) => println!(
             "  `demo-rts {command}`: admitted at turn {} after {} ms",

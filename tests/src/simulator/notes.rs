@@ -27,7 +27,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Of the next run of its process, which begins.
+    /// The notes on the next run of its process, which begins.
     pub fn of_next_run(self, now: Duration) -> Self {
         Notes {
             run: self.run + 1,

@@ -602,7 +602,7 @@ const START_GOLD: u32 = 250;
 const START_WOOD: u32 = 200;
 /// Where the timeline is clicked: shortly after a jump of the keys.
 const SEEK: f64 = 0.405;
-/// Of the golden recording.
+/// Turns of the golden recording.
 const ARMIES_TURNS: u32 = 744;
 /// Ticks per turn.
 const ARMIES_TICKS: u64 = 4;

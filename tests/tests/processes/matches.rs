@@ -187,7 +187,7 @@ fn comes_back(victim: usize, later: Duration) {
         .unwrap_or_else(|| panic!("no end: {}", again.errors));
     assert_eq!(end["reason"], "turn-limit", "{}", again.errors);
     assert_eq!((&end["agreed"], &end["of"]), (&3.into(), &3.into()));
-    let back = again.last("roster").expect("it is let in");
+    let back = again.last("roster").expect("it is admitted");
     assert_eq!(
         (&back["cause"], &back["seats"]),
         (&"rejoined".into(), &serde_json::json!([0, 1, 2]))

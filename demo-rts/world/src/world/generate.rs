@@ -31,7 +31,7 @@ impl MapKind {
     /// Every kind.
     pub const ALL: [MapKind; 3] = [MapKind::Plains, MapKind::Valleys, MapKind::Lakes];
 
-    /// As it is written on a command line.
+    /// The kind's name on a command line.
     pub fn name(self) -> &'static str {
         match self {
             MapKind::Plains => "plains",

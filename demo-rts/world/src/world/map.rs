@@ -66,7 +66,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Of this size, which is at most [`LARGEST`], row by row; missing tiles are open ground. `amounts` has
+    /// A map of this size, at most [`LARGEST`], row by row; missing tiles are open ground. `amounts` has
     /// a value, not 0, for each tile with a resource.
     pub(super) fn new(size: u16, terrain: Vec<Terrain>, amounts: Vec<u16>) -> Self {
         let mut numbers: Vec<u8> = terrain.into_iter().map(|terrain| terrain as u8).collect();

@@ -32,7 +32,7 @@ pub(super) fn repair(w: &mut World, row: usize) {
     let hp = w.buildings.hp[building];
     let mended = (stats.hit_points / stats.build_ticks).max(1);
     let after = hp.saturating_add(mended).min(stats.hit_points);
-    // Of every point the same share, so that many small repairs cost as much as one.
+    // Every point has the same share, so that many small repairs cost as much as one.
     let paid = |price: u32, hp: u16| {
         let whole = u64::from(price) * u64::from(RULES.repair_percent);
         let share = whole * u64::from(hp) / (100 * u64::from(stats.hit_points));

@@ -16,7 +16,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// As it stands in the column.
+    /// The job's number in the column.
     pub(super) fn number(self) -> u8 {
         match self {
             Job::Train(kind) => kind as u8,

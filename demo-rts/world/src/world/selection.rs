@@ -335,7 +335,7 @@ impl Reader<'_> {
         (self.at <= self.end()).then_some(value)
     }
 
-    /// Zeros before the next one, which is read too; `None` when no one follows.
+    /// Zeros before the next 1, which is read too; `None` when no 1 follows.
     fn zeros(&mut self) -> Option<u32> {
         let from = self.at;
         while self.at < self.end() {
@@ -366,7 +366,7 @@ const MOST_LOW_BITS: u32 = 12;
 const RUNS: u32 = 13;
 /// Bits that a peek shows at least.
 const WINDOW: u32 = 57;
-/// Of 250 numbers up to 65,534, with parameter 8: at most 9 bits each, 256 zeros, and the header.
+/// Bytes of 250 numbers up to 65,534, with parameter 8: at most 9 bits each, 256 zeros, and the header.
 const MOST_BYTES: usize = 320;
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ pub(super) fn judge(w: &mut World) {
     };
 }
 
-/// Whether a seat can still win. One that its peer left can, for a while: the peer may come back.
+/// Whether a seat can still win. A seat without its peer can, for a while: the peer may come back.
 fn contends(w: &World, row: usize) -> bool {
     let left_for = w.tick.saturating_sub(w.seats.idle_since[row]);
     let forsaken = w.seats.held[row] == Held::Idle && left_for >= RULES.return_ticks;

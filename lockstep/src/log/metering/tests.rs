@@ -140,7 +140,7 @@ fn a_peer_pays_for_the_time_that_it_costs_as_for_being_late() {
 }
 
 #[test]
-fn who_joins_with_an_epoch_computes_the_same_plans() {
+fn joiner_of_an_epoch_computes_the_same_plans() {
     let mut game = Match::new(PLAN, OnSlow::Meter);
     game.play(30_000, |_| [3, 120, 9]);
     game.metering.begin_epoch();

@@ -36,7 +36,7 @@ fn another_key_than_the_expected_one_is_found_out() {
 }
 
 #[test]
-fn nobody_there_is_said_in_time() {
+fn unanswered_dial_fails_in_time() {
     let mut a = open(15);
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let begun = Instant::now();
@@ -56,7 +56,7 @@ fn nobody_there_is_said_in_time() {
 }
 
 #[test]
-fn what_is_no_address_is_said_at_once() {
+fn malformed_address_fails_at_once() {
     let mut a = open(16);
     for text in [
         "",

@@ -113,7 +113,7 @@ fn a_datagram_above_the_bound_is_a_violation() {
 }
 
 #[test]
-fn what_was_sent_arrives_before_the_close() {
+fn sent_messages_arrive_before_the_close() {
     let (mut a, mut b) = (open(23), open(24));
     let (from_a, from_b) = connect(&mut a, &mut b);
     for n in 0..100 {

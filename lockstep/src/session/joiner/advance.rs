@@ -99,7 +99,7 @@ impl Joiner {
         }
     }
 
-    /// Why this peer is not let in again, if the log says so: its world has executed turns that do not count, an earlier
+    /// Why this peer is not admitted again, if the log says so: its world has executed turns that do not count, an earlier
     /// run of its process signed two batches for one turn, or strayed too often.
     fn bar(&self) -> Option<EndReason> {
         if self.world.has_strayed() {
@@ -142,7 +142,7 @@ impl Joiner {
         }
     }
 
-    /// A peer that was let in shortly before the end, and of whose cut no batch tells any more, goes on following.
+    /// A peer that was admitted shortly before the end, and of whose cut no batch tells any more, goes on following.
     fn forget_late_decision(&mut self) {
         let (Stage::Decided(decision), Some(Known { log, .. })) = (&self.stage, &self.known) else {
             return;
@@ -265,9 +265,9 @@ impl Joiner {
         }
     }
 
-    /// Asks all members in reach to be let in.
+    /// Asks all members in reach for admission.
     fn request(&mut self, core: &mut Core) {
-        if !self.asks_to_be_let_in() {
+        if !self.asks_for_admission() {
             return;
         }
         let (Some(world), Some(known)) = (self.world.running(), &self.known) else {
@@ -292,7 +292,7 @@ impl Joiner {
         }
     }
 
-    /// Tells members of the decision that lets this peer in: all others that knew of it may be gone, and without it the
+    /// Tells members of the decision that admits this peer: all others that knew of it may be gone, and without it the
     /// rest may be no quorum.
     fn forward_decision(&self, core: &mut Core) {
         let (Some(change), Some(known)) = (self.decided(), &self.known) else {

@@ -1,4 +1,4 @@
-//! The joiner: a peer on its way back into a match, until it is let in.
+//! The joiner: a peer on its way back into a match, until it is admitted.
 //!
 //! An assembly of the components of `session::rejoin`: it makes the facts that they are told, calls them in one order
 //! ([`advance`](Joiner::advance)), and carries out what they return.
@@ -10,7 +10,7 @@ mod reopening;
 mod source;
 
 use crate::limits::LONGEST_DELAY;
-use crate::log::{AttestedLog, End, Head, Joins, Keyframe, Record, RosterChange, Start};
+use crate::log::{AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
@@ -66,9 +66,9 @@ enum Stage {
     Seeking,
     /// The log comes, and a snapshot if there is one: it is not known yet what the world begins with.
     Fetching(Fetch),
-    /// The world runs the log, which grows; near its end the joiner asks to be let in.
+    /// The world runs the log, which grows; near its end the joiner asks for admission.
     Following,
-    /// It is let in, once the world has come to the cut.
+    /// It is admitted, once the world has come to the cut.
     Decided(Decision),
     /// The match is over, once the world has come to its end.
     Ended(End),
@@ -328,7 +328,7 @@ impl Joiner {
             looks.then(|| self.quorum.deadline(now)).flatten(),
             known.and_then(|known| self.follow.deadline(&known.log)),
             fetch,
-            self.asks_to_be_let_in().then(|| self.admission.deadline()),
+            self.asks_for_admission().then(|| self.admission.deadline()),
             self.ends.deadline(now),
             self.branches.deadline().filter(|_| searches),
         ];
@@ -340,7 +340,7 @@ impl Joiner {
         !matches!(self.stage, Stage::Decided(Decision { reopens: true, .. }))
     }
 
-    /// The decision that lets it in, where it is known.
+    /// The decision that admits it, where it is known.
     fn decided(&self) -> Option<&RosterChange> {
         match &self.stage {
             Stage::Decided(decision) => Some(&decision.change),
@@ -362,8 +362,8 @@ impl Joiner {
         has.is_some_and(|(has, known)| has > known.log.ahead().turns()) && !self.is_at_cut()
     }
 
-    /// Whether its world is near the others', and no decision lets it in yet.
-    fn asks_to_be_let_in(&self) -> bool {
+    /// Whether its world is near the others', and no decision admits it yet.
+    fn asks_for_admission(&self) -> bool {
         let world = self.world.running().zip(self.known.as_ref());
         let near = world.is_some_and(|(world, known)| {
             let delay = known.log.start().terms.plan.delay_turns;
@@ -408,8 +408,8 @@ impl Known {
     }
 
     /// This run of the joiner's process, as a decision names it.
-    fn joins(&self, core: &Core) -> Joins {
-        Joins {
+    fn joins(&self, core: &Core) -> Readmission {
+        Readmission {
             peer: self.me,
             incarnation: core.incarnation,
         }

@@ -50,7 +50,7 @@ impl Joiner {
         Next::Stay
     }
 
-    /// Another peer speaks another version, plays another match, or says that this key has no seat. That counts where it
+    /// Another peer speaks another version, plays another match, or says that this key has no seat. The refusal counts where it
     /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
     /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
     fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Next {
@@ -79,7 +79,7 @@ impl Joiner {
         };
         let roster = &known.start().roster;
         match self.ends.hear(signed, roster, core.signer.as_ref()) {
-            // This peer may be let in a few turns before the end.
+            // This peer may be admitted a few turns before the end.
             Ok(true) => self.admission.keep_early(link, told),
             Ok(false) => {}
             Err(fault) => core.fault(link, fault),
@@ -265,7 +265,7 @@ impl Joiner {
         let Some(known) = &mut self.known else {
             return;
         };
-        // A joiner that has no world yet has not asked to be let in.
+        // A joiner that has no world yet has not asked for admission.
         let asked = !matches!(self.stage, Stage::Fetching(_));
         let joins = asked.then(|| known.joins(core));
         let decided = match &self.stage {

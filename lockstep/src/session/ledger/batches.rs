@@ -27,7 +27,7 @@ pub(crate) struct Tenure {
     batches: ByTurn<Held>,
     /// The first turn whose batch is not held.
     held: u32,
-    /// The turn of the batch by which the peer leaves, once all up to that one are held.
+    /// The turn of the batch by which the peer leaves, once all batches up to it are held.
     leaves: Option<u32>,
     /// Before this turn the batches of a peer that came back are empty by rule.
     from: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Tenure {
 }
 
 impl Tenure {
-    /// Of a peer whose batches are empty by rule before turn `from`; those before `held` are not missing.
+    /// The tenure of a peer whose batches are empty by rule before turn `from`; batches before `held` are not missing.
     pub(crate) fn new(from: u32, held: u32, left_from: Option<u32>) -> Self {
         Tenure {
             batches: ByTurn::new(),
@@ -227,7 +227,7 @@ impl Batches {
         tenure.batches.get(tenure.held.checked_sub(1)?)
     }
 
-    /// The newest of those that attest no more turns than `most` says for their epochs.
+    /// The newest batch that attests no more turns than `most` says for their epochs.
     pub(crate) fn newest_within(&self, at: usize, most: impl Fn(u32) -> u32) -> Option<&Held> {
         let tenure = &self.of[at];
         let mut held = tenure.batches.range(0, tenure.held).rev();

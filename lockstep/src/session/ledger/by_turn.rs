@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_what_a_map_holds() {
+    fn by_turn_holds_what_a_map_holds() {
         let (mut by_turn, mut map) = (ByTurn::new(), BTreeMap::new());
         agree(&by_turn, &map);
         let mut number = 12_345u32;

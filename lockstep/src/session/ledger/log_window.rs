@@ -27,8 +27,8 @@ struct Retraction {
 }
 
 impl LogWindow {
-    /// Of a log of `complete` turns that ends with these hashes. The window keeps those of the last `turns` turns and some
-    /// more: what a world still has to execute is among them.
+    /// The window of a log of `complete` turns that ends with these hashes. It keeps the hashes of the last `turns`
+    /// turns and some more: what a world still has to execute is among them.
     pub(crate) fn new(complete: u32, last: &[LogHash], turns: usize) -> Self {
         let kept = turns + 64;
         let last = &last[last.len().saturating_sub(kept)..];
@@ -64,7 +64,7 @@ impl LogWindow {
         self.hashes.iter().rev().take(count).copied().collect()
     }
 
-    /// The hash after `turns` turns, if it is among those kept.
+    /// The hash after `turns` turns, if it is kept.
     pub(crate) fn after(&self, turns: u32) -> Option<LogHash> {
         let back = usize::try_from(self.complete.checked_sub(turns)?).ok()?;
         let at = self.hashes.len().checked_sub(back + 1)?;

@@ -1,4 +1,4 @@
-//! What a running match is known by: who has which place, the batches around the next turn, and the end of the log.
+//! What a running match is known by: its places, the batches around the next turn, and the end of the log.
 //!
 //! The assembly owns this data and lends it to its components.
 
@@ -47,7 +47,7 @@ impl Ledger {
             let required: Vec<usize> = places.all().filter(required).collect();
             let of_turn = |at: usize| batches.get_by(holder, at, turn);
             let held = |at: &usize| turn < batches.held(*at) && of_turn(*at).is_some();
-            // The first turns of an epoch may need no batch; those after all peers have left are none.
+            // The first turns of an epoch may need no batch; turns after all peers have left are none.
             let mut later = places.all().filter(|at| batches.begins_after(*at, turn));
             let is_last = required.is_empty() && later.next().is_none();
             if is_last || turn >= first && !required.iter().all(held) {

@@ -1,6 +1,6 @@
-//! Places: the start's roster, with the runs of processes that are in force and those that are over.
+//! Places: the start's roster, with the runs of processes in force and earlier runs.
 
-use crate::log::{Joins, Peers, RosterChange, RosterPeer, Start};
+use crate::log::{Peers, Readmission, RosterChange, RosterPeer, Start};
 use crate::{Incarnation, PeerId};
 use sim::Seat;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Those of a start that names the runs in force. `past` may be shorter than the roster.
+    /// The places of a start that names the runs in force. `past` may be shorter than the roster.
     pub(crate) fn new(start: Arc<Start>, me: usize, mut past: Vec<Vec<Incarnation>>) -> Self {
         past.resize(start.roster.len(), Vec::new());
         Places { start, me, past }
@@ -93,7 +93,7 @@ impl Places {
     }
 
     /// The change puts another run of a peer's process in the place of the one before.
-    pub(crate) fn readmit(&mut self, joins: Joins, change: &RosterChange) {
+    pub(crate) fn readmit(&mut self, joins: Readmission, change: &RosterChange) {
         let at = usize::from(joins.peer);
         let past = &mut self.past[at];
         if past.len() == PAST_KEPT {

@@ -5,7 +5,7 @@ use crate::Incarnation;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::facts::{Body, Fact, Topic, Version};
-use crate::session::wire::SignedNote;
+use crate::session::wire::SignedStatement;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -174,7 +174,7 @@ impl Board {
         neighbour: &mut Neighbour,
         me: u8,
         now: Duration,
-    ) -> Vec<SignedNote> {
+    ) -> Vec<SignedStatement> {
         let due = self.votes_due(neighbour);
         if due.is_none() {
             neighbour.has_votes = Some(self.changes);
@@ -211,7 +211,7 @@ impl Board {
         lacks.then_some(neighbour.votes.free_at(VOTES))
     }
 
-    fn votes(&self) -> impl Iterator<Item = (u8, &Fact, &SignedNote)> {
+    fn votes(&self) -> impl Iterator<Item = (u8, &Fact, &SignedStatement)> {
         let votes = self.facts.range(..Topic::Status(0));
         votes.filter_map(|(topic, fact)| match (topic, &fact.body) {
             (Topic::Vote(_, author, _), Body::Vote(signed)) => Some((*author, fact, signed)),
@@ -220,7 +220,11 @@ impl Board {
     }
 
     /// The statuses that a neighbour lacks, if they may leave now; from now on it holds them.
-    pub(crate) fn statuses_for(&self, neighbour: &mut Neighbour, now: Duration) -> Vec<SignedNote> {
+    pub(crate) fn statuses_for(
+        &self,
+        neighbour: &mut Neighbour,
+        now: Duration,
+    ) -> Vec<SignedStatement> {
         let due = self.statuses_due(neighbour);
         if due.is_none() {
             neighbour.has_statuses = Some(self.changes);
@@ -247,7 +251,7 @@ impl Board {
         lacks.then_some(neighbour.statuses.free_at(STATUSES))
     }
 
-    fn statuses(&self) -> impl Iterator<Item = (&Fact, &SignedNote)> {
+    fn statuses(&self) -> impl Iterator<Item = (&Fact, &SignedStatement)> {
         let statuses = self.facts.range(Topic::Status(0)..=Topic::Status(u8::MAX));
         statuses.filter_map(|(_, fact)| match &fact.body {
             Body::Status(signed) => Some((fact, signed)),
@@ -273,8 +277,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn signed(peer: u8) -> SignedNote {
-        SignedNote {
+    fn signed(peer: u8) -> SignedStatement {
+        SignedStatement {
             peer,
             content: vec![peer],
             signature: [0; 64].into(),

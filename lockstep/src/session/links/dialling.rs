@@ -6,7 +6,7 @@ use std::time::Duration;
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 /// The first dial leaves links that are coming up so much time.
 const FIRST_AFTER: Duration = Duration::from_secs(2);
-/// So long a removed peer is dialled to hear of it. Its own dials lead nowhere where this peer has moved.
+/// A removed peer is dialled for so long to hear of it. Its own dials lead nowhere where this peer has moved.
 const TELL_GONE: Duration = Duration::from_secs(10);
 /// Addresses of one peer, and the bytes of each.
 const ADDRESSES: usize = 8;
@@ -33,7 +33,7 @@ struct Returns {
     from: String,
     /// Until then it goes on trying.
     until: Duration,
-    /// This peer is the one that it asks: their link falls silent only where it does not carry any more.
+    /// It asks this peer: their link falls silent only where it does not carry any more.
     asks: bool,
 }
 
@@ -95,7 +95,7 @@ impl Dialling {
     }
 
     /// A peer out of the roster was seen at this address and goes on trying until then, or `asks` this one for what it
-    /// lacks. Should this one move meanwhile, the other cannot find it: it is this one that dials then.
+    /// lacks. Should this one move meanwhile, the other cannot find it: then this peer dials.
     pub(crate) fn note_return(&mut self, at: usize, from: &str, until: Duration, asks: bool) {
         self.ways[at].returns = Some(Returns {
             from: from.to_owned(),

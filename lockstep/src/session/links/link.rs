@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn where_little_may_be_sent_copies_wait_for_an_acknowledgement() {
+    fn copies_wait_for_an_acknowledgement_on_a_narrow_link() {
         let mut quality = Quality::new(Duration::ZERO);
         for sequence in (0..60).filter(|sequence| sequence % 3 != 1) {
             assert!(quality.received(Duration::ZERO, &packet(sequence)));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_request_of_a_key_is_the_one_that_waits() {
+    fn the_last_request_of_a_key_waits() {
         let mut keys = keys();
         keys.arrive(SECOND, request(7));
         assert_eq!(keys.arrive(SECOND, request(7)), None, "on the same link");

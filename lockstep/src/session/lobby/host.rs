@@ -1,4 +1,4 @@
-//! The host's side of a lobby: it lets guests in, has all participants sign one document, and tells them to begin.
+//! The host's side of a lobby: it admits guests, has all participants sign one document, and tells them to begin.
 
 use super::Step;
 use super::base::{Base, Customs, Next, Request, Sort, Standing};
@@ -332,7 +332,7 @@ impl HostSide {
         }
     }
 
-    /// Lets requests in whose key has no guest any more that is heard, and refuses those that have waited for it.
+    /// Admits requests whose key has no guest any more that is heard, and refuses requests that have waited for it.
     fn judge_duplicates(&mut self, core: &mut Core) {
         let room = &self.room;
         let due = self

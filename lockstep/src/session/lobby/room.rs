@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_ready_only_with_the_host() {
+    fn room_is_ready_only_with_the_host() {
         let mut room = room(&[(1, 0, &[1])]);
         assert!(room.all_are_ready());
         room.set_ready(PeerId([0; 32]), false);

@@ -1,6 +1,6 @@
 //! This peer's part in a roster change: what it sees around it, when it coordinates, and what it is told.
 
-use super::paxos::{Do, Holding, Input, Joins, Message, Peers, Promise, RECENT, View};
+use super::paxos::{Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View};
 use super::{Membership, Surroundings};
 use crate::LogHash;
 use crate::log::{RosterChange, Value};
@@ -26,14 +26,14 @@ struct Observations {
     unwanted: Peers,
     excused: Peers,
     present: Peers,
-    joiner: Option<Joins>,
-    asked: Vec<Joins>,
+    joiner: Option<Readmission>,
+    asked: Vec<Readmission>,
 }
 
 impl Membership {
     fn observe(
         &self,
-        joiner: Option<Joins>,
+        joiner: Option<Readmission>,
         around: &Surroundings,
         ledger: &Ledger,
     ) -> Observations {
@@ -75,11 +75,11 @@ impl Membership {
             hashes: &seen.hashes,
             ahead: &around.ahead,
             cheats: around.cheats,
-            odd: around.evident_minority,
+            evident_minority: around.evident_minority,
             minority: around.minority,
             suspects: seen.suspects,
             unwanted: seen.unwanted,
-            disbelieved: self.suspicion.withholding,
+            withholding: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
             joiner: seen.joiner,
@@ -140,9 +140,9 @@ impl Membership {
         self.blockers(around, ledger, self.suspicion.at)
     }
 
-    /// The peer that a change waits for which another one coordinates: the one that has been promised an answer to,
-    /// whether or not it was its turn; but while it waits itself for some that have not answered it, those. At first they
-    /// cannot have: a peer that begins attempt after attempt waits for none.
+    /// The peers that a change of another coordinator waits for: the coordinator with this peer's promise, whether or not
+    /// it was its turn; but while it waits itself for peers that have not answered it, those peers. At first they cannot
+    /// have: a peer that begins attempt after attempt waits for none.
     fn waits_for_coordinator(
         &self,
         around: &Surroundings,
@@ -172,7 +172,7 @@ impl Membership {
         }
     }
 
-    /// Those whose promises this peer, as coordinator, waits to see the batches of.
+    /// Peers whose promised batches this peer, as coordinator, waits for.
     pub(super) fn unproved(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         let paxos = &self.epochs.paxos;
         if paxos.begun().is_none() {
@@ -182,7 +182,7 @@ impl Membership {
         paxos.unproved(&self.view(&seen, around))
     }
 
-    /// Those that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete.
+    /// Peers that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete.
     fn alive(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         let leaves = ledger.batches.leaving();
         let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
@@ -204,9 +204,9 @@ impl Membership {
             || !around.wants_turns
     }
 
-    /// The joiner that is to be let in next. None is let in behind the end, and a joiner knows nothing of why another peer
+    /// The joiner that is to be admitted next. None is admitted behind the end, and a joiner knows nothing of why another peer
     /// is to go.
-    fn joiner(&self, around: &Surroundings, ledger: &Ledger) -> Option<Joins> {
+    fn joiner(&self, around: &Surroundings, ledger: &Ledger) -> Option<Readmission> {
         let minority = around.minority.and(self.epochs.voters().members());
         if around.has_ended || !is_cut_attestable(around, ledger) || !minority.is_empty() {
             return None;
@@ -280,7 +280,7 @@ impl Membership {
         ledger: &Ledger,
         signer: &dyn Signer,
     ) -> Vec<Action> {
-        self.handle(Input::Look, around, ledger, signer)
+        self.handle(Input::Recheck, around, ledger, signer)
     }
 
     /// Whether there may be a vote to deliver.
@@ -333,8 +333,10 @@ impl Membership {
         let view = self.view(&seen, around);
         let done = self.epochs.paxos.handle(input, &view);
         let actions = done.into_iter().map(|each| match each {
-            Do::Say(message) => Action::Broadcast(self.cast(message, &ledger.places, signer)),
-            Do::Decided(decision) => {
+            Effect::Broadcast(message) => {
+                Action::Broadcast(self.cast(message, &ledger.places, signer))
+            }
+            Effect::Decided(decision) => {
                 let accept = |peer| Some((peer, self.votes.accept_of(peer, decision.ballot)?));
                 Action::Decided(RosterChange {
                     epoch: self.epochs.epoch(),
@@ -396,7 +398,7 @@ pub(crate) fn promised_log(promise: &Promise, complete: u32) -> Option<(u32, Log
 }
 
 /// Whether batches attest the log up to a cut that is decided on now: the last ones of a match are sealed some turns before
-/// its end. A joiner that is let in behind them could not know that the log it has is the others', and would never take its
+/// its end. A joiner that is admitted behind them could not know that the log it has is the others', and would never take its
 /// place.
 fn is_cut_attestable(around: &Surroundings, ledger: &Ledger) -> bool {
     let delay = u32::from(around.plan.delay_turns);

@@ -21,9 +21,9 @@ pub(super) struct Epochs {
     pending: Option<RosterChange>,
     /// Decisions of later epochs, as each peer told them: they are proved when their epoch has begun.
     later: BTreeMap<(u32, PeerId), RosterChange>,
-    /// The epoch that ended with the decision that let this peer in. A peer that has not heard of that sends it no turns,
+    /// The epoch that ended with the decision that admitted this peer. A peer that has not heard of that sends it no turns,
     /// by which it would show what it lacks; and those that decided it may be gone.
-    let_in: Option<u32>,
+    admitted_after: Option<u32>,
 }
 
 /// What becomes of a decision that a peer tells.
@@ -46,22 +46,22 @@ impl Epochs {
             paxos: Roster::new(me, Voters::new(Peers::first(peers))),
             pending: None,
             later: BTreeMap::new(),
-            let_in: None,
+            admitted_after: None,
         }
     }
 
-    /// Of a peer that comes back by the change that ended this epoch.
+    /// The epochs of a peer that comes back by the change that ended this epoch.
     pub(super) fn resumed(me: u8, ended: u32, value: Value, now: Duration) -> Self {
         Epochs {
             epoch: ended + 1,
             began_with: value.cut,
             paxos: Roster::new(me, Voters::new(value.roster)),
-            let_in: Some(ended),
+            admitted_after: Some(ended),
             ..Epochs::new(me, 0, now)
         }
     }
 
-    /// Of a player that goes on alone in this epoch.
+    /// The epochs of a player that goes on alone in this epoch.
     pub(super) fn continued(epoch: u32, now: Duration) -> Self {
         Epochs {
             epoch,
@@ -165,7 +165,7 @@ impl Epochs {
 
     /// The epoch whose decision other peers may lack that have not told of theirs: those that have decided anything since
     /// then know of it.
-    pub(super) fn let_in(&self) -> Option<u32> {
-        self.let_in.filter(|epoch| epoch + 1 == self.epoch)
+    pub(super) fn admitted_after(&self) -> Option<u32> {
+        self.admitted_after.filter(|epoch| epoch + 1 == self.epoch)
     }
 }

@@ -1,10 +1,10 @@
 //! The fence: a peer that stood still, or whose machine slept, does nothing until others have told it that it still
 //! belongs.
 //!
-//! Each peer tells one signed **status** of itself at a time, and passes on those of others; of each the newest counts.
-//! After a gap a peer challenges the others in it, with a number that could not be foreseen, and its status holds its
-//! responses to their challenges. A frozen peer responds to none: it may have accepted that the challenger goes. So when a
-//! quorum has responded, no quorum had removed the challenger when it asked: one peer of it would be among those that
+//! Each peer tells one signed **status** of itself at a time, and forwards others' statuses; the newest of each peer
+//! counts. After a gap a peer challenges the others in it, with a number that could not be foreseen, and its status
+//! holds its responses to their challenges. A frozen peer responds to none: it may have accepted that the challenger
+//! goes. So when a quorum has responded, no quorum had removed the challenger when it asked: one peer of it would have
 //! responded.
 
 use super::extensions::Votes;
@@ -13,7 +13,7 @@ use crate::encoding::DecodeError;
 use crate::log::{Document, Kind};
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::ledger::Places;
-use crate::session::wire::SignedNote;
+use crate::session::wire::SignedStatement;
 use crate::sign::Signer;
 use crate::{Incarnation, MatchId};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl PeerStatus {
         postcard::to_allocvec(self).expect("a status always encodes")
     }
 
-    /// Of one of so many peers.
+    /// The fence of one of so many peers.
     pub(crate) fn decode(bytes: &[u8], peers: usize) -> Result<PeerStatus, DecodeError> {
         match postcard::take_from_bytes::<PeerStatus>(bytes) {
             Ok((status, [])) if status.responses.len() == peers => Ok(status),
@@ -132,7 +132,7 @@ impl Fence {
         responds_to: Peers,
         places: &Places,
         signer: &dyn Signer,
-    ) -> Option<(PeerStatus, SignedNote)> {
+    ) -> Option<(PeerStatus, SignedStatement)> {
         let mut status = PeerStatus {
             epoch,
             challenge: self.challenge.unwrap_or(self.own.challenge),
@@ -154,14 +154,14 @@ impl Fence {
         let content = status.encode();
         let status_of = StatusOf(places.start().match_id, &content);
         let signature = status_of.sign(signer).into();
-        let note = SignedNote {
+        let signed = SignedStatement {
             peer: places.me() as u8,
             content,
             signature,
         };
         self.own = status.clone();
-        self.statuses.insert(note.peer, status.clone());
-        Some((status, note))
+        self.statuses.insert(signed.peer, status.clone());
+        Some((status, signed))
     }
 
     /// Whether a status of another peer is news, in this epoch. A peer that has not heard that an earlier run is over may
@@ -228,8 +228,8 @@ mod tests {
         assert!(fence.is_closed());
         let peers = Peers(0b11);
         let told = fence.publish_status((0, Votes::default()), peers, &places, &signer(0));
-        let (status, note) = told.expect("a challenge is news");
-        assert_eq!(PeerStatus::decode(&note.content, 2), Ok(status.clone()));
+        let (status, signed) = told.expect("a challenge is news");
+        assert_eq!(PeerStatus::decode(&signed.content, 2), Ok(status.clone()));
         let other = response(&status, peers).expect("a response is news");
         assert!(fence.is_news(1, &other, 0, &places));
         fence.take(1, other.clone());

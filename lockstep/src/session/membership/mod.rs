@@ -22,15 +22,15 @@ pub(crate) use suspicion::HeardLink;
 use super::facts::{Body, Fact, Topic, Version};
 use super::ledger::{Ledger, Places};
 use super::timers::{Timer, Timers};
-use super::wire::SignedNote;
+use super::wire::SignedStatement;
 use crate::log::{Document, RosterChange, Value, Vote};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
 use epochs::{Epochs, Told};
 use extensions::Extensions;
 use fence::{Fence, PeerStatus, StatusOf};
-use paxos::{Message, Note, Peers, Request, Voters};
-use readmission::Readmission;
+use paxos::{EpochVote, Message, Peers, Request, Voters};
+use readmission::Readmissions;
 use sim::Seat;
 use std::time::Duration;
 use suspicion::{Seen, Suspicion};
@@ -53,8 +53,8 @@ pub(crate) struct Surroundings {
     pub is_leaving: bool,
     /// Peers that are convicted of signing two batches for one turn.
     pub cheats: Peers,
-    /// Peers that differ from a quorum; those of them that a change may remove now; and those that the reports at hand say
-    /// the same of.
+    /// Peers that differ from a quorum; those of them that a change may remove now; and those that differ by the reports
+    /// at hand.
     pub minority: Peers,
     pub minority_due: Peers,
     pub evident_minority: Peers,
@@ -81,7 +81,7 @@ pub(crate) struct Membership {
     suspicion: Suspicion,
     extensions: Extensions,
     fence: Fence,
-    readmission: Readmission,
+    readmission: Readmissions,
 }
 
 impl Membership {
@@ -105,7 +105,7 @@ impl Membership {
             suspicion: Suspicion::new(suspicion, peers, now),
             extensions: Extensions::default(),
             fence: Fence::new(run, peers, now),
-            readmission: Readmission::new(peers),
+            readmission: Readmissions::new(peers),
         }
     }
 
@@ -191,8 +191,8 @@ impl Membership {
     }
 
     /// The epoch whose decision other peers may lack that have not told of theirs.
-    pub(crate) fn let_in(&self) -> Option<u32> {
-        self.epochs.let_in()
+    pub(crate) fn admitted_after(&self) -> Option<u32> {
+        self.epochs.admitted_after()
     }
 
     /// A batch of a peer for this turn arrives.
@@ -226,7 +226,7 @@ impl Membership {
         self.suspicion.skip(away, now);
     }
 
-    /// Whether others may have removed this peer while it slept. Alone, it may have decided to let another one in, which
+    /// Whether others may have removed this peer while it slept. Alone, it may have decided to admit another peer, which
     /// could then have removed it.
     pub(crate) fn may_be_removed(&self) -> bool {
         let voters = self.epochs.voters().members();
@@ -279,7 +279,7 @@ impl Membership {
         };
         let told = (self.epochs.epoch(), self.extensions.own());
         let told = self.fence.publish_status(told, responds_to, places, signer);
-        told.map(|(status, note)| status_fact(&status, note))
+        told.map(|(status, signed)| status_fact(&status, signed))
     }
 
     /// Takes a status that came by a link.
@@ -288,26 +288,26 @@ impl Membership {
     /// What its link is at fault for.
     pub(crate) fn take_status(
         &mut self,
-        note: SignedNote,
+        statement: SignedStatement,
         places: &Places,
         signer: &dyn Signer,
     ) -> Result<Option<Fact>, Fault> {
-        let at = note.peer;
+        let at = statement.peer;
         let Some(peer) = places.get(usize::from(at)) else {
             return Err(Fault::OutOfPlace);
         };
-        let Ok(status) = PeerStatus::decode(&note.content, places.len()) else {
+        let Ok(status) = PeerStatus::decode(&statement.content, places.len()) else {
             return Err(Fault::Garbage);
         };
         if !self.fence.is_news(at, &status, self.epochs.epoch(), places) {
             return Ok(None);
         }
-        let status_of = StatusOf(places.start().match_id, &note.content);
-        let signed = status_of.with(note.signature.into());
+        let status_of = StatusOf(places.start().match_id, &statement.content);
+        let signed = status_of.with(statement.signature.into());
         if !signed.is_by(peer.peer, signer.verifier()) {
             return Err(Fault::Signature);
         }
-        let fact = status_fact(&status, note);
+        let fact = status_fact(&status, statement);
         self.fence.take(at, status);
         Ok(Some(fact))
     }
@@ -476,7 +476,7 @@ impl Membership {
             || !places.is_new(at, joins.incarnation)
             || around.cheats.or(around.barred).contains(joins.peer);
         let counts = !self.epochs.has(at) && self.epochs.has(usize::from(by));
-        let plausible = Readmission::is_plausible(&request, ledger.window.complete());
+        let plausible = Readmissions::is_plausible(&request, ledger.window.complete());
         if !over && plausible && counts && self.is_signed(&request, places, signer) {
             self.readmission.note(request, by, around.now);
         }
@@ -485,21 +485,21 @@ impl Membership {
     /// Casts a vote of this peer: signs it, and keeps it among the others.
     fn cast(&mut self, message: Message, places: &Places, signer: &dyn Signer) -> Fact {
         let epoch = self.epochs.epoch();
-        let note = Note { epoch, message };
-        let content = note.encode();
+        let epoch_vote = EpochVote { epoch, message };
+        let content = epoch_vote.encode();
         let vote = Vote::of(places.start(), self.me, &content[..]);
         let vote = vote.expect("this peer is in the start's roster");
         let signature = vote.sign(signer).into();
-        let signed = SignedNote {
+        let signed = SignedStatement {
             peer: self.me,
             content,
             signature,
         };
-        self.keep_vote(note, signed)
+        self.keep_vote(epoch_vote, signed)
     }
 
-    fn keep_vote(&mut self, note: Note, signed: SignedNote) -> Fact {
-        let Note { epoch, message } = note;
+    fn keep_vote(&mut self, epoch_vote: EpochVote, signed: SignedStatement) -> Fact {
+        let EpochVote { epoch, message } = epoch_vote;
         let fact = Fact {
             topic: vote_log::topic(epoch, signed.peer, &message),
             version: Version::Ballot(message.ballot()),
@@ -517,19 +517,22 @@ impl Membership {
     /// What its link is at fault for.
     pub(crate) fn read_vote(
         &self,
-        signed: &SignedNote,
+        signed: &SignedStatement,
         places: &Places,
-    ) -> Result<(Note, Option<(Topic, Version)>), Fault> {
+    ) -> Result<(EpochVote, Option<(Topic, Version)>), Fault> {
         if usize::from(signed.peer) >= places.len() {
             return Err(Fault::OutOfPlace);
         }
-        let Ok(note) = Note::decode(&signed.content) else {
+        let Ok(epoch_vote) = EpochVote::decode(&signed.content) else {
             return Err(Fault::Garbage);
         };
-        let topic = vote_log::topic(note.epoch, signed.peer, &note.message);
-        let version = Version::Ballot(note.message.ballot());
-        let kept = self.votes.keeps(note.epoch).then_some((topic, version));
-        Ok((note, kept))
+        let topic = vote_log::topic(epoch_vote.epoch, signed.peer, &epoch_vote.message);
+        let version = Version::Ballot(epoch_vote.message.ballot());
+        let kept = self
+            .votes
+            .keeps(epoch_vote.epoch)
+            .then_some((topic, version));
+        Ok((epoch_vote, kept))
     }
 
     /// Takes a vote that came by a link.
@@ -539,24 +542,27 @@ impl Membership {
     /// epoch to come.
     pub(crate) fn take_vote(
         &mut self,
-        note: Note,
-        signed: SignedNote,
+        epoch_vote: EpochVote,
+        signed: SignedStatement,
         places: &Places,
         signer: &dyn Signer,
     ) -> Result<Option<Fact>, bool> {
-        if !self.votes.is_news(note.epoch, signed.peer, &note.message) {
+        if !self
+            .votes
+            .is_news(epoch_vote.epoch, signed.peer, &epoch_vote.message)
+        {
             return Ok(None);
         }
         let vote = Vote::of(places.start(), signed.peer, &signed.content[..]);
         let author = places.key(usize::from(signed.peer));
         let vote = vote.map(|vote| vote.with(signed.signature.into()));
         if !vote.is_some_and(|vote| vote.is_by(author, signer.verifier())) {
-            return Err(note.epoch > self.epochs.epoch());
+            return Err(epoch_vote.epoch > self.epochs.epoch());
         }
-        Ok(Some(self.keep_vote(note, signed)))
+        Ok(Some(self.keep_vote(epoch_vote, signed)))
     }
 
-    /// Takes a decision that a peer tells: the change, where it ends this epoch. One of an epoch to come waits for that.
+    /// Takes a decision that a peer tells: the change, where it ends this epoch. A decision of a later epoch waits for it.
     ///
     /// # Errors
     /// Where it does not hold.
@@ -633,10 +639,10 @@ impl Membership {
 /// While there is a reason, peers are looked at this often.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
-fn status_fact(status: &PeerStatus, note: SignedNote) -> Fact {
+fn status_fact(status: &PeerStatus, signed: SignedStatement) -> Fact {
     Fact {
-        topic: Topic::Status(note.peer),
+        topic: Topic::Status(signed.peer),
         version: Version::Status(status.run, status.number),
-        body: Body::Status(note),
+        body: Body::Status(signed),
     }
 }

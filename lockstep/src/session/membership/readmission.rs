@@ -1,6 +1,6 @@
-//! Readmission: joiners ask to come back, and each voter tells the others of those that it would let in.
+//! Readmission: joiners ask to come back, and each voter tells the others of joiners that it would admit.
 
-use super::paxos::{Joins, Peers, Request};
+use super::paxos::{Peers, Readmission, Request};
 use crate::session::ledger::Places;
 use crate::{Incarnation, Plan};
 use std::collections::{BTreeMap, VecDeque};
@@ -8,30 +8,31 @@ use std::time::Duration;
 
 /// Turns that a joiner may have beyond this peer, at most: others may be so far ahead of it.
 const TURNS_AHEAD: u32 = 64;
-/// A joiner that has said for so long nothing new is not let in: it may be gone again.
+/// A joiner that has said for so long nothing new is not admitted: it may be gone again.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 /// A joiner's request is passed on as often as this.
 const AGAIN: Duration = Duration::from_millis(300);
 /// Another run of a process is heard of by its own links no sooner.
 const NEXT_RUN: Duration = Duration::from_secs(1);
-/// Runs of one process that are remembered of those that one voter has told of: longer than a decision takes.
+/// Runs of one process that are remembered by one voter's word: longer than a decision takes.
 const RUNS: usize = 8;
-/// A peer that has held the others up is let in again, the second time, after so long, the third time after twice this
+/// A peer that has held the others up is admitted again, the second time, after so long, the third time after twice this
 /// time, and so on.
 const BACK_AFTER: Duration = Duration::from_secs(60);
-/// Another run of one process may have the place of the one before at once, and after that one has had it for so long the
-/// second time, twice as long the third, and so on up to so many times: each time costs the others a change.
+/// Another run of one process may have the place of the run before at once; the second time once that run has had it for
+/// so long, the third time for twice as long, and so on up to so many times: each time costs the others a change.
 const REPLACED_AFTER: Duration = Duration::from_secs(15);
 const REPLACED_MOST: u32 = 4;
 
-pub(super) struct Readmission {
+/// The requests of joiners, and when an absent peer may come back.
+pub(super) struct Readmissions {
     /// By place, the last run of each joiner of this epoch.
     asked: BTreeMap<u8, Asked>,
     /// By voter and place, the last runs that the voter has told of: where one dies and the next one asks, what was
-    /// proposed for the first can still be accepted. A voter that makes up runs takes no place of those that others tell of.
-    known: BTreeMap<(u8, u8), VecDeque<Joins>>,
+    /// proposed for the first can still be accepted. A voter that makes up runs takes no place of runs that others tell of.
+    known: BTreeMap<(u8, u8), VecDeque<Readmission>>,
     /// By place, the run that this peer has told all of, and since when.
-    told: BTreeMap<u8, (Joins, Duration)>,
+    told: BTreeMap<u8, (Readmission, Duration)>,
     /// By place.
     absences: Vec<Absence>,
 }
@@ -44,7 +45,7 @@ struct Asked {
 /// How a peer came to be away.
 #[derive(Clone, Copy, Default)]
 struct Absence {
-    /// From when on this peer proposes to let it in again.
+    /// From when on this peer proposes to admit it again.
     back_at: Duration,
     /// How often it was removed after it had held the others up for long.
     held_up: u32,
@@ -54,9 +55,9 @@ struct Absence {
     replaced: u32,
 }
 
-impl Readmission {
+impl Readmissions {
     pub(super) fn new(peers: usize) -> Self {
-        Readmission {
+        Readmissions {
             asked: BTreeMap::new(),
             known: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -69,8 +70,8 @@ impl Readmission {
         self.asked.is_empty()
     }
 
-    /// All that have asked: what is proposed for one can be accepted.
-    pub(super) fn known(&self) -> Vec<Joins> {
+    /// All joiners that have asked: a proposal for any of them can be accepted.
+    pub(super) fn known(&self) -> Vec<Readmission> {
         self.known.values().flatten().copied().collect()
     }
 
@@ -134,8 +135,8 @@ impl Readmission {
         untold.map(|asked| asked.request).collect()
     }
 
-    /// The joiner that is to be let in next.
-    pub(super) fn next(&self, plan: Plan, complete: u32, now: Duration) -> Option<Joins> {
+    /// The joiner that is to be admitted next.
+    pub(super) fn next(&self, plan: Plan, complete: u32, now: Duration) -> Option<Readmission> {
         let mut told = self.asked.values().filter(|asked| {
             let joins = asked.request.joins;
             let told = self.told.get(&joins.peer);
@@ -222,7 +223,7 @@ mod tests {
 
     fn request(peer: u8, run: u8, turns: u32) -> Request {
         Request {
-            joins: Joins {
+            joins: Readmission {
                 peer,
                 incarnation: Incarnation([run; 16]),
             },
@@ -232,15 +233,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_proposed_for_a_run_can_be_accepted_when_the_next_run_asks() {
-        let mut readmission = Readmission::new(4);
+    fn proposal_for_a_run_is_acceptable_when_the_next_run_asks() {
+        let mut readmission = Readmissions::new(4);
         let (first, next) = (request(2, 50, 100), request(2, 51, 100));
         readmission.note(first, 0, Duration::ZERO);
         readmission.note(next, 0, Duration::ZERO);
         assert_eq!(readmission.known(), [first.joins, next.joins]);
         let asked = readmission.asked[&2].request;
-        assert_eq!(asked.joins, next.joins, "the run that is let in next");
-        // Whatever another voter tells takes no place of theirs.
+        assert_eq!(asked.joins, next.joins, "the run that is admitted next");
+        // Runs that another voter tells of take no place of theirs.
         for run in 0..=255 {
             readmission.note(request(2, run, 100), 1, Duration::ZERO);
             readmission.note(request(3, run, 100), 1, Duration::ZERO);
@@ -251,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn a_joiner_is_let_in_once_it_follows_and_was_heard_lately() {
-        let mut readmission = Readmission::new(3);
+    fn joiner_is_admitted_once_it_follows_and_was_heard_lately() {
+        let mut readmission = Readmissions::new(3);
         let plan = Plan::default();
         let asks = request(2, 50, 100);
         assert!(readmission.is_due(&asks, Duration::ZERO));
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(readmission.untold(plan, 100, Duration::ZERO), [asks]);
         assert_eq!(readmission.next(plan, 100, Duration::ZERO), None);
         readmission.tell(asks, Duration::ZERO);
-        let next = |readmission: &Readmission, complete: u32, now: Duration| {
+        let next = |readmission: &Readmissions, complete: u32, now: Duration| {
             readmission.next(plan, complete, now)
         };
         assert_eq!(next(&readmission, 100, Duration::ZERO), Some(asks.joins));
@@ -271,13 +272,13 @@ mod tests {
         );
         assert_eq!(next(&readmission, 100, FRESH), None, "too long ago");
         assert!(!readmission.is_due(&asks, SECOND), "nothing new");
-        assert!(!Readmission::is_plausible(&request(2, 50, 165), 100));
+        assert!(!Readmissions::is_plausible(&request(2, 50, 165), 100));
     }
 
     #[test]
     fn a_peer_that_holds_the_others_up_comes_back_later_each_time() {
-        let mut readmission = Readmission::new(3);
-        let (peer, nobody) = (Peers(0b100), Peers::default());
+        let mut readmission = Readmissions::new(3);
+        let (peer, none) = (Peers(0b100), Peers::default());
         let now = SECOND * 100;
         for waits in [0, 60, 120] {
             readmission.begin_epoch(peer, peer, now);
@@ -285,14 +286,14 @@ mod tests {
             readmission.readmit(2);
             assert_eq!(readmission.absences[2].back_at, Duration::ZERO);
         }
-        readmission.begin_epoch(peer, nobody, now);
+        readmission.begin_epoch(peer, none, now);
         assert_eq!(readmission.absences[2].back_at, Duration::ZERO);
     }
 
     #[test]
     fn a_place_is_given_to_another_run_later_each_time() {
         let places = crate::session::ledger::fixture::ledger(3).places;
-        let mut readmission = Readmission::new(3);
+        let mut readmission = Readmissions::new(3);
         let (run, peer) = (Incarnation([9; 16]), Peers(0b100));
         readmission.note_replacement(2, places.peer(2).incarnation, &places, SECOND);
         assert!(

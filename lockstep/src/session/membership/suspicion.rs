@@ -12,7 +12,7 @@ const GIVEN_BACK: u32 = 10;
 /// A peer that has so much of it left is not begun without, but gone without where another one begins: clocks of peers
 /// that wait for the same are not quite the same.
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
-/// So long this peer begins no change again to remove one that the others have kept.
+/// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
 /// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
 const GATHERED: Duration = Duration::from_secs(2);
@@ -36,9 +36,9 @@ pub(super) struct Suspicion {
     pub to_remove: Peers,
     /// Peers that this one would vote to remove: `to_remove`, and peers about to be of it.
     pub agreed: Peers,
-    /// Those of `to_remove` that have told of batches and not delivered them.
+    /// Peers of `to_remove` that have told of batches and not delivered them.
     pub withholding: Peers,
-    /// Those of `to_remove` that were named, until they have enough of their time back.
+    /// Peers of `to_remove` that were named, until they have enough of their time back.
     named: Peers,
     /// So many are suspected that the others are no quorum.
     pub lost_quorum: bool,
@@ -140,8 +140,8 @@ impl Suspicion {
     }
 
     /// Which peers are heard, and whose process has another run: one may be at the other end of a link that was up before
-    /// this peer came back itself, too. A link that was up before the run of the roster was let in is of an earlier one,
-    /// which had not been: so is one that was up before a link of that run.
+    /// this peer came back itself, too. A link that was up before the run of the roster was admitted is of an earlier one,
+    /// which had not been: so is a link that was up before a link of that run.
     pub(super) fn note_links(&mut self, links: &[HeardLink]) {
         let current = links.iter().filter(|link| link.is_current);
         for link in current.clone() {

@@ -114,7 +114,7 @@ impl VoteLog {
         votes.map(|((_, from, _), vote)| (*from, vote))
     }
 
-    /// Those of one kind.
+    /// The votes of one kind.
     fn of_kind(&self, kind: u8) -> impl Iterator<Item = (u8, &Vote)> {
         let votes = self.votes.range((self.epoch, 0, 0)..(self.epoch + 1, 0, 0));
         let votes = votes.filter(move |((.., of), _)| *of == kind);
@@ -128,7 +128,7 @@ impl VoteLog {
 
     /// The next vote that the own part in the agreement has not been told of. Other peers' attempts wait until there is a
     /// reason to freeze, and until it is their turn; those of the peers in `asks` are taken up. What is said in a ballot
-    /// waits until its peer has begun it: rounds that no peer begins would leave those behind that do.
+    /// waits until its peer has begun it: rounds that no peer begins would leave begun rounds behind.
     pub(super) fn next_undelivered(
         &mut self,
         asks: Peers,
@@ -187,7 +187,7 @@ impl VoteLog {
         self.attempts += 1;
     }
 
-    /// The voters that a quorum wants to go. That a peer left no promise says: its batch does.
+    /// The voters that a quorum wants to go. No promise says that a peer left: its batch does.
     pub(super) fn unwanted_by_quorum(&self, voters: Voters) -> Peers {
         let members = voters.members().iter();
         let unwanted = members.filter(|of| {
@@ -253,13 +253,13 @@ impl VoteLog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::paxos::{Joins, Request};
+    use super::super::paxos::{Readmission, Request};
     use super::*;
     use crate::Incarnation;
 
     fn request(peer: u8) -> Message {
         Message::Request(Request {
-            joins: Joins {
+            joins: Readmission {
                 peer,
                 incarnation: Incarnation([50; 16]),
             },
@@ -292,9 +292,9 @@ mod tests {
     fn an_attempt_waits_for_a_reason_and_for_the_one_before() {
         let mut log = VoteLog::new(0, 1, Duration::ZERO);
         log.post(1, 2, prepare(1, 2), [0; 64]);
-        let (nobody, peer) = (Peers::default(), Peers(0b100));
+        let (none, peer) = (Peers::default(), Peers(0b100));
         assert!(log.is_asked() && log.has_undelivered());
-        assert_eq!(log.next_undelivered(nobody, 0, Duration::ZERO), None);
+        assert_eq!(log.next_undelivered(none, 0, Duration::ZERO), None);
         let next = log.next_undelivered(peer, 0, Duration::ZERO);
         assert_eq!(next, Some((2, prepare(1, 2))));
         log.post(1, 2, prepare(2, 2), [0; 64]);

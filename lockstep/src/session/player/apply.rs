@@ -10,7 +10,7 @@ use crate::session::facts::Fact;
 use crate::session::ledger::Ledger;
 use crate::session::membership::paxos::Message;
 use crate::session::membership::{Action, first_difference, promised_log};
-use crate::session::verify::{Finding, Wanted, Weighed, odd_ones, show_from, side};
+use crate::session::verify::{Finding, Wanted, Weighed, minority_of, show_from, side};
 use crate::session::wire::{Control, WireBatch};
 use crate::{Desync, DesyncSide, EndReason, Ended, Event, LinkId, TurnNumber};
 use sim::{Checksum, Outcome};
@@ -137,11 +137,11 @@ impl Player {
         }
         let turns = self.turns.handed_out();
         core.out.push(Output::Save { turns });
-        let odd = odd_ones(&reports, self.membership.voters());
+        let minority = minority_of(&reports, self.membership.voters());
         core.event(Event::Desync(Desync {
             turn: TurnNumber(turn),
             reports,
-            minority: odd,
+            minority,
             goes_on: false,
             report: None,
         }));
@@ -180,7 +180,7 @@ impl Player {
             };
             let differs = first_difference(promise, &self.ledger, &ahead);
             let votes = self.membership.has(usize::from(from));
-            // Once for each that votes: what it sends then is much.
+            // Once for each voter: it sends much then.
             if let Some(turn) = differs.filter(|_| votes) {
                 let shown = self.verify.show_difference(from, turn, &self.ledger);
                 self.act_on(core, shown);
@@ -204,7 +204,7 @@ impl Player {
     }
 
     /// A peer that promises seals nothing more in this epoch. Without a batch of it by a quorum no peer attests the log up
-    /// to where it began, and a joiner that it has let in, and that votes in it, could not take its place: so the first one
+    /// to where it began, and a joiner that it has admitted, and that votes in it, could not take its place: so the first one
     /// is sealed even if the turn that calls for it is not over.
     fn seal_before_promise(&mut self, core: &Core) {
         let newest = self.ledger.batches.newest(self.ledger.places.me());
@@ -328,7 +328,7 @@ impl Player {
         self.ledger.batches.forget_alternates();
         self.ending.stay(core.now);
         let goes = before.without(value.roster);
-        // Of a peer that left before, the log says so already.
+        // The log names earlier leavers already.
         let removed = goes.without(self.ledger.batches.gone());
         let seats = self.ledger.places.seats_of(removed);
         self.turns.close_seats(&seats);

@@ -90,7 +90,7 @@ impl Player {
         player
     }
 
-    /// Of a peer that comes back, from the first turn of its epoch on.
+    /// The part of a peer that comes back, from the first turn of its epoch on.
     pub(crate) fn returned(core: &mut Core, returned: Returned, settings: Settings) -> Self {
         let Returned { start, me, .. } = returned;
         let changes = &returned.changes;
@@ -99,7 +99,7 @@ impl Player {
         let (cut, roster) = (change.value.cut, change.value.roster);
         let delay = u32::from(start.terms.plan.delay_turns);
         let all = Peers::first(start.roster.len());
-        // Another one may have come back so shortly before that its batches are still empty by rule.
+        // Another peer may have come back so shortly before that its batches are still empty by rule.
         let tenures = all.iter().map(|at| {
             let speaks = |change: &&RosterChange| change.new_runs().any(|(peer, _)| peer == at);
             let change = changes.iter().rev().find(speaks);
@@ -167,7 +167,7 @@ impl Player {
         player
     }
 
-    /// Of a player that goes on alone, from the first turn of its epoch on.
+    /// The part of a player that goes on alone, from the first turn of its epoch on.
     pub(crate) fn continued(core: &mut Core, continued: Continued, settings: Settings) -> Self {
         let Continued {
             start,

@@ -118,7 +118,7 @@ impl Player {
     }
 
     /// Whether the others need this peer no more, which leaves: they have decided on a roster without it, or none could, or
-    /// all leave as well and know of it. Those that stay need its vote until they know what is decided.
+    /// all leave as well and know of it. Survivors need its vote until they know what is decided.
     fn is_released(&self, core: &Core) -> bool {
         let (places, batches) = (&self.ledger.places, &self.ledger.batches);
         // A peer that leaves, too, and has no link any more, has gone.

@@ -419,7 +419,7 @@ impl Player {
         if seats.is_empty() {
             seats = places.seats_of(self.membership.unresponsive(places));
         }
-        // Some whose batch of this turn came before they were lost are missing as much as the others.
+        // Peers whose batch of this turn came before they were lost are missing as much as the others.
         if self.membership.has_lost_quorum() {
             seats.extend(places.seats_of(self.membership.suspects()));
         }

@@ -9,7 +9,7 @@ use crate::session::facts::Fact;
 use crate::session::membership::paxos::Request;
 use crate::session::rejoin::GIVE_UP;
 use crate::session::turns::{Arrival, Collected};
-use crate::session::wire::{Control, Datagram, SignedNote, TurnPacket, WireBatch};
+use crate::session::wire::{Control, Datagram, SignedStatement, TurnPacket, WireBatch};
 use crate::{Event, Fault, JoinRefused, LinkError, LinkId, PeerId};
 
 /// Votes in one message, at most.
@@ -35,7 +35,7 @@ impl Player {
             Control::Words(statuses) if of_the_match => {
                 self.receive_statuses(core, link, statuses);
             }
-            // What was on its way when it was let in, or had ended for it; and what others pass on that had not heard this
+            // What was on its way when it was admitted, or had ended for it; and what others pass on that had not heard this
             // peer yet, also an earlier run that stood still since.
             Control::Rejoin { .. } => {}
             Control::Reopen(_) | Control::End { .. } | Control::Go { .. } if of_the_match => {}
@@ -57,7 +57,7 @@ impl Player {
         if self.past_member(core, link).is_some() {
             self.receive_past(core, link, &packet);
         } else if member.is_none() && self.may_come_back(core, link) {
-            // It has been let in, which this peer has not heard.
+            // It has been admitted, which this peer has not heard.
         } else if member.is_none() || packet.held.len() != self.ledger.places.len() {
             core.fault(link, Fault::OutOfPlace);
         } else {
@@ -181,13 +181,13 @@ impl Player {
         }
     }
 
-    fn receive_votes(&mut self, core: &mut Core, id: LinkId, votes: Vec<SignedNote>) {
+    fn receive_votes(&mut self, core: &mut Core, id: LinkId, votes: Vec<SignedStatement>) {
         if votes.len() > VOTES {
             return core.fault(id, Fault::Oversize);
         }
         for signed in votes {
             let places = &self.ledger.places;
-            let (note, kept) = match self.membership.read_vote(&signed, places) {
+            let (vote, kept) = match self.membership.read_vote(&signed, places) {
                 Ok(read) => read,
                 Err(fault) => return core.fault(id, fault),
             };
@@ -197,7 +197,7 @@ impl Player {
                 link.board.note(topic, version);
             }
             let signer = core.signer.as_ref();
-            match self.membership.take_vote(note, signed, places, signer) {
+            match self.membership.take_vote(vote, signed, places, signer) {
                 Ok(news) => news.into_iter().for_each(|fact| self.board.post(fact)),
                 Err(true) => core.strange(id),
                 Err(false) => return core.fault(id, Fault::Signature),
@@ -205,7 +205,7 @@ impl Player {
         }
     }
 
-    fn receive_statuses(&mut self, core: &mut Core, id: LinkId, statuses: Vec<SignedNote>) {
+    fn receive_statuses(&mut self, core: &mut Core, id: LinkId, statuses: Vec<SignedStatement>) {
         if statuses.len() > self.ledger.places.len() {
             return core.fault(id, Fault::Oversize);
         }

@@ -1,7 +1,7 @@
 //! One player by itself, with no peer at the other ends.
 
 use super::*;
-use crate::log::{Ballot, Batch, Joins, Peers, RosterChange, TurnFold, Value};
+use crate::log::{Ballot, Batch, Peers, Readmission, RosterChange, TurnFold, Value};
 use crate::session::ledger::fixture::start;
 use crate::session::lobby::Settled;
 use crate::session::rejoin::Returned;
@@ -21,7 +21,7 @@ fn core(me: u8) -> Core {
 
 /// The change that ends an epoch, by which a peer comes back where one is named.
 fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange {
-    let joins = joins.map(|peer| Joins {
+    let joins = joins.map(|peer| Readmission {
         peer,
         incarnation: Incarnation([peer + 100; 16]),
     });

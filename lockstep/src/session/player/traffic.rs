@@ -103,7 +103,7 @@ impl Player {
             let neighbour = &mut link.board;
             // Before any vote that needs them.
             let proofs = self.board.proofs_for(neighbour);
-            let from = link.epoch.or(self.membership.let_in());
+            let from = link.epoch.or(self.membership.admitted_after());
             let decisions =
                 from.map_or(Vec::new(), |from| self.board.decisions_for(neighbour, from));
             let me = self.ledger.places.me() as u8;
@@ -232,8 +232,8 @@ impl Player {
         }
     }
 
-    /// A link that leads to no peer of the match may ask to join, and is told that it is too late; it may not stay. One that
-    /// leads to a peer that is out stays until that one knows.
+    /// A link that leads to no peer of the match may ask to join, and is told that it is too late; it may not stay. A link
+    /// to a removed peer stays until that peer knows.
     pub(super) fn close_strangers(&self, core: &mut Core) {
         let began_at = self.membership.epoch_began_at();
         let stays = |link: &Link| {

@@ -1,6 +1,6 @@
-//! Admission: what a joiner says to be let in, the decision that lets it in, and what it brings into its part.
+//! Admission: a joiner's request, the decision that admits it, and what it brings into its part.
 
-use crate::log::{AttestedLog, Head, Joins, Peers, Record, RosterChange, Start, TurnFold};
+use crate::log::{AttestedLog, Head, Peers, Readmission, Record, RosterChange, Start, TurnFold};
 use crate::session::roster::Request;
 use crate::session::wire::Control;
 use crate::sign::Signer;
@@ -23,7 +23,7 @@ pub(crate) struct Admission {
     early: VecDeque<(LinkId, Control)>,
 }
 
-/// What a peer brings that was let in: the log up to the cut of the decision.
+/// What a peer brings that was admitted: the log up to the cut of the decision.
 pub(crate) struct Returned {
     /// As the last change left it.
     pub start: Arc<Start>,
@@ -31,9 +31,9 @@ pub(crate) struct Returned {
     pub addresses: Vec<Vec<String>>,
     /// By place, since when a peer that was asked is not heard.
     pub unheard_since: Vec<Option<Duration>>,
-    /// The changes of all epochs. The last one lets this peer in.
+    /// The changes of all epochs. The last one admits this peer.
     pub changes: Vec<RosterChange>,
-    /// Those by which the log has left a match for a branch, each with the match that it has left.
+    /// Changes by which the log has left a match for a branch, each with the match that it has left.
     pub branches: Vec<(MatchId, RosterChange)>,
     /// Peers that the last change removed and that had left by themselves.
     pub left: Peers,
@@ -73,12 +73,12 @@ impl Admission {
         self.early.push_back((link, message));
     }
 
-    /// The request to be let in, where it is time for one: the joiner's world has executed so many turns.
+    /// The request for admission, where it is time for one: the joiner's world has executed so many turns.
     pub(crate) fn request(
         &mut self,
         now: Duration,
         log: &AttestedLog,
-        joins: Joins,
+        joins: Readmission,
         executed: u32,
         signer: &dyn Signer,
     ) -> Option<Request> {
@@ -114,11 +114,11 @@ pub(crate) fn head_at(
     taken?.ok().map(|()| head)
 }
 
-/// Whether this is a decision that lets the joiner in, of the epoch and at a turn that its log comes to. One of another
-/// epoch will be seen in the log, or is of the past.
+/// Whether this is a decision that admits the joiner, of the epoch and at a turn that its log comes to. A decision of
+/// another epoch will be seen in the log, or is of the past.
 pub(crate) fn takes_decision(
     change: &RosterChange,
-    joins: Joins,
+    joins: Readmission,
     head: &Head,
     signer: &dyn Signer,
 ) -> bool {
@@ -149,7 +149,7 @@ mod tests {
     use crate::log::Value;
     use crate::log::fixture::{decided, signer, start, turn, turns};
 
-    const JOINS: Joins = Joins {
+    const JOINS: Readmission = Readmission {
         peer: 2,
         incarnation: Incarnation([99; 16]),
     };
@@ -215,7 +215,7 @@ mod tests {
         let (log, signer) = (log(), signer(2));
         let takes =
             |change: &RosterChange, joins| takes_decision(change, joins, log.ahead(), &signer);
-        let other = Joins {
+        let other = Readmission {
             incarnation: Incarnation([98; 16]),
             ..JOINS
         };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn of_early_messages_notes_go_first() {
+    fn early_votes_are_dropped_first() {
         let mut admission = Admission::new(at(0));
         admission.keep_early(LinkId(1), Control::Evidence(Vec::new()));
         for _ in 1..EARLY {

@@ -55,7 +55,7 @@ impl FinalTurns {
     }
 }
 
-/// The branches that were found, and the one that the player said to enter.
+/// The branches that were found, and the branch that the player said to enter.
 #[derive(Default)]
 pub(crate) struct Branches {
     found: BTreeMap<MatchId, Found>,

@@ -1,7 +1,7 @@
 //! Following: the log of a joiner as it grows, how far its world is behind the others', and whether what a source gives
 //! is believed.
 
-use crate::log::{AttestedLog, DoesNotFollow, Joins, Record, RosterChange};
+use crate::log::{AttestedLog, DoesNotFollow, Readmission, Record, RosterChange};
 use crate::sign::Signer;
 use crate::{Limits, Plan};
 use std::time::Duration;
@@ -48,9 +48,9 @@ pub(crate) enum Mistrust {
 pub(crate) struct Page<'a> {
     pub now: Duration,
     pub bytes: &'a [u8],
-    /// The joiner, where it may have been let in.
-    pub joins: Option<Joins>,
-    /// The decision that lets it in, where it is known.
+    /// The joiner, where it may have been admitted.
+    pub joins: Option<Readmission>,
+    /// The decision that admits it, where it is known.
     pub decided: Option<&'a RosterChange>,
     /// The log may go on in a branch: the joiner's player has said so.
     pub branches: bool,
@@ -232,7 +232,7 @@ mod tests {
     use crate::log::{Peers, Value, VerifiedLog};
 
     const ME: u8 = 2;
-    const JOINS: Joins = Joins {
+    const JOINS: Readmission = Readmission {
         peer: ME,
         incarnation: Incarnation([99; 16]),
     };
@@ -285,7 +285,7 @@ mod tests {
         (confirmed, log.confirmed().turns())
     }
 
-    fn let_in(cut: u32, records: &[Record]) -> RosterChange {
+    fn admission(cut: u32, records: &[Record]) -> RosterChange {
         let log = VerifiedLog::of(start(3), records, &signer(ME));
         let gone = Value::of(Peers(0b011), 5).with_log(log.hash_after(5).expect("turns"));
         let mut value = Value::of(Peers::first(3), cut);
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_page_ends_at_the_decision_that_lets_the_joiner_in() {
         let mut records = without_me();
-        let change = let_in(9, &records);
+        let change = admission(9, &records);
         records.truncate(10);
         records.push(Record::Roster(change.clone()));
         records.extend((9..12).map(|at| turn(at, false, Vec::new())));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mistrusted_depends_on_what_is_known() {
+    fn mistrust_depends_on_known_facts() {
         let mistrust = |own: &[Record], has_world, was_lost| {
             follow().mistrust(&log_of(own), has_world, was_lost)
         };

@@ -70,7 +70,7 @@ impl MatchEnd {
         ends.find(|end| head.is_quorum(self.signers(end)))
     }
 
-    /// Whether a quorum has signed an end behind this cut: a joiner that is let in there might not learn the end.
+    /// Whether a quorum has signed an end behind this cut: a joiner that is admitted there might not learn the end.
     pub(crate) fn is_behind(&self, cut: u32, head: &Head) -> bool {
         self.of_quorum(head).is_some_and(|end| end.turns > cut)
     }
@@ -122,10 +122,10 @@ impl MatchEnd {
             })
         };
         let reports: Vec<DesyncSide> = roster.iter().enumerate().filter_map(side).collect();
-        let odd = reports.iter().filter(|side| side.checksum != end.checksum);
+        let minority = reports.iter().filter(|side| side.checksum != end.checksum);
         Desync {
             turn: TurnNumber(end.turns.saturating_sub(1)),
-            minority: odd.map(|side| side.peer).collect(),
+            minority: minority.map(|side| side.peer).collect(),
             reports,
             goes_on: false,
             report: None,

@@ -1,4 +1,4 @@
-//! Rejoining: a peer that comes back fetches what it lacks of the match, follows it, and asks to be let in.
+//! Rejoining: a peer that comes back fetches what it lacks of the match, follows it, and asks for admission.
 //!
 //! 1. It dials peers of the match and proves its key, as on every link. On a link of its own, where no turn can wait
 //!    behind it, it asks one of them, its **source** ([`Sources`]), for an outline: the start, and the newest snapshot that
@@ -8,13 +8,13 @@
 //!    the world is given nothing else.
 //! 3. It asks for the snapshot, piece by piece, and loads it if its hash is the signed one ([`Fetch`]); the log behind it
 //!    runs as fast as the world steps ([`World`]).
-//! 4. Once its world is within the command delay of the other side, it asks all peers to be let in ([`Admission`]). The
+//! 4. Once its world is within the command delay of the other side, it asks all peers for admission ([`Admission`]). The
 //!    roster's decision names it; at the cut its part begins.
 //!
 //! The source may be waiting, too, for the others to come back: then all of them reopen the match
 //! (`session::lobby`). So they do where joiners are a quorum and no peer plays: the first of them hosts ([`Gathering`]).
 //! Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
-//! before it is let in, it learns the end from members that sign it ([`MatchEnd`]).
+//! before it is admitted, it learns the end from members that sign it ([`MatchEnd`]).
 //!
 //! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word.
 //!

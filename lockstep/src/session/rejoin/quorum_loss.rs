@@ -14,7 +14,7 @@ const STANDS_STILL: Duration = Duration::from_secs(4);
 
 /// How far the log has come, and whether it can go on.
 pub(crate) struct QuorumLoss {
-    /// Epochs, turns, and whether this peer is let in.
+    /// Epochs, turns, and whether this peer is admitted.
     at: (u32, u32, bool),
     /// Since when the log has not come farther.
     since: Duration,
@@ -63,7 +63,7 @@ impl QuorumLoss {
     }
 
     /// Takes the peers in reach. The missing ones where too few are, which is told once. Where no peer at all is in reach,
-    /// it may be this one that is cut off.
+    /// this peer itself may be cut off.
     pub(crate) fn check_quorum(
         &mut self,
         head: &Head,

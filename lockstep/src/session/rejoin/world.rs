@@ -26,7 +26,7 @@ pub(crate) struct World {
 enum State {
     /// It is not known yet what it begins with.
     Absent,
-    /// That is known.
+    /// Its beginning is known.
     Due,
     Loading,
     Running(Running),
@@ -522,7 +522,7 @@ mod tests {
         let mut world = World::reattached(held, &long, None);
         assert_eq!(told(&load(&mut world, &long)), [""; 0]);
         assert_eq!(told(&world.hand_out(&long, 9)), ["~4", "4", "~5", "5"]);
-        // One that is loading cannot be taken along.
+        // A loading world cannot be taken along.
         let mut loading = World::new();
         loading.begin_with(None);
         assert!(loading.detach(2, log_of(&turns(4))).is_none());

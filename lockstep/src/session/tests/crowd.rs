@@ -1,9 +1,9 @@
-//! Those who use up what others need: links, memory, an answer.
+//! Peers that use up what others need: links, memory, an answer.
 
-use super::hostile::note;
+use super::hostile::signed_vote;
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::session::roster::{Joins, Message, Request};
+use crate::session::roster::{Message, Readmission, Request};
 use crate::session::wire::Control;
 use crate::{Incarnation, RosterCause};
 
@@ -24,7 +24,7 @@ impl Net {
     }
 }
 
-/// A key that nobody of the match has.
+/// A key of no peer of the match.
 fn strange(number: u32) -> PeerId {
     let mut key = [0xee; 32];
     key[..4].copy_from_slice(&number.to_le_bytes());
@@ -32,7 +32,7 @@ fn strange(number: u32) -> PeerId {
 }
 
 #[test]
-fn a_crowd_of_strangers_keeps_nobody_else_out() {
+fn crowd_of_strangers_keeps_no_joiner_out() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
@@ -66,19 +66,19 @@ fn a_key_of_the_match_has_room_of_its_own() {
         .collect();
     assert!(has(&net, first));
     assert!(has(&net, strangers[199]) && !has(&net, strangers[0]));
-    // Nor is it endless.
+    // The room is not endless.
     let more: Vec<LinkId> = (0..4).map(|_| net.stranger(0, "2", Some(id(2)))).collect();
     assert!(!has(&net, first) && has(&net, more[0]));
 }
 
 #[test]
-fn strangers_who_prove_that_they_are_nobody_are_few() {
+fn links_of_proved_strangers_are_few() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
     for _ in 0..30 {
         net.add(guest());
     }
-    // They prove who they are before they ask, and are told that it is too late.
+    // They prove their keys before they ask, and are told that it is too late.
     let mut most = 0;
     for _ in 0..30 {
         net.run(net.now() + DELAY);
@@ -93,13 +93,13 @@ fn strangers_who_prove_that_they_are_nobody_are_few() {
 }
 
 #[test]
-fn faults_of_strangers_do_not_make_those_of_members_forgotten() {
+fn faults_of_strangers_displace_no_faults_of_members() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
     let fault = |net: &mut Net, key: PeerId, place: u32| {
         let link = net.stranger(0, &format!("place {place}"), None);
         let core = &mut net.session_mut(0).core;
-        let proved = core.links.get_mut(&link).expect("it was let in");
+        let proved = core.links.get_mut(&link).expect("it was admitted");
         proved.proved = Some((key, Incarnation([5; 16])));
         core.fault(link, Fault::Garbage);
         let stays = core.links.contains_key(&link);
@@ -128,7 +128,7 @@ fn one_key_on_many_links_is_answered_on_one() {
         net.mesh.link(0, 3);
         for _ in 0..5 {
             net.run(net.now() + DELAY);
-            // It closes the ones before, and says so to nobody.
+            // It closes the ones before, and tells no peer.
             net.lose(|arrival| matches!(arrival.what, Arrives::Down));
         }
     }
@@ -172,7 +172,7 @@ fn idle(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn who_has_more_of_the_log_and_never_gives_it_is_asked_no_longer() {
+fn source_that_never_gives_its_log_is_asked_no_longer() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
@@ -194,7 +194,7 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
     let start = net.start();
     let epoch = net.causes(0).len() as u32;
     for number in 0..100u8 {
-        let joins = Joins {
+        let joins = Readmission {
             peer: 4,
             incarnation: Incarnation([100 + number; 16]),
         };
@@ -203,10 +203,10 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
         let request = Request::signed(&signer, &start, epoch, joins, turns);
         // Its key, and a member that passes on what it says.
         for author in [4, 2] {
-            let note = note(&start, author, epoch, Message::Request(request));
+            let vote = signed_vote(&start, author, epoch, Message::Request(request));
             for (from, to) in [(1, 0), (0, 1), (0, 2)] {
-                let notes = Control::Roster(vec![note.clone()]).encode();
-                net.tell(from, to, Channel::Control, &notes);
+                let votes = Control::Roster(vec![vote.clone()]).encode();
+                net.tell(from, to, Channel::Control, &votes);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Worlds that differ, by accident or because somebody says so, and what becomes of the match.
+//! Worlds that differ, by accident or by a peer's lie, and what becomes of the match.
 
 use super::lost::part;
 use super::*;
@@ -47,7 +47,7 @@ fn lies_about_its_log(start: &Start, me: usize, channel: Channel, bytes: &[u8]) 
     })
 }
 
-/// Tells of its world so late that nobody waits for it any more.
+/// Tells of its world so late that no peer waits for it any more.
 fn reports_nothing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
     saying(start, me, (channel, bytes), |batch| {
         if batch.executed + batch.checksums.len() as u32 > LIE && batch.executed < 400 {
@@ -92,10 +92,10 @@ impl Net {
         (mismatches.collect(), agreed.unwrap_or(0))
     }
 
-    /// These go on without those, whom they have named once and together.
-    fn go_on_without(&self, honest: &[usize], odd: &[usize], turn: u32) {
-        let ids: Vec<PeerId> = odd.iter().map(|at| id(*at)).collect();
-        let seats: Vec<Seat> = odd.iter().map(|at| Seat(*at as u8)).collect();
+    /// Honest peers go on without the minority, which they have named once and together.
+    fn go_on_without(&self, honest: &[usize], minority: &[usize], turn: u32) {
+        let ids: Vec<PeerId> = minority.iter().map(|at| id(*at)).collect();
+        let seats: Vec<Seat> = minority.iter().map(|at| Seat(*at as u8)).collect();
         for at in honest {
             let desyncs = self.desyncs(*at);
             assert_eq!(desyncs.len(), 1, "peer {at}");
@@ -107,8 +107,8 @@ impl Net {
             let [change] = self.changes_of(*at)[..] else {
                 panic!("peer {at} logs one change");
             };
-            let named: Vec<usize> = change.value.odd.iter().map(usize::from).collect();
-            assert_eq!(named, odd);
+            let named: Vec<usize> = change.value.minority.iter().map(usize::from).collect();
+            assert_eq!(named, minority);
             assert_eq!(self.end_of(*at), None, "peer {at} plays on");
             let peer = &self.peers[*at];
             let turns = peer.executed as u32;
@@ -121,7 +121,7 @@ impl Net {
             });
             assert_eq!(idle.collect::<Vec<Seat>>(), seats);
             let (mismatches, agreed) = self.logged(*at);
-            let told = (honest.len() + odd.len()).min(self.peers.len());
+            let told = (honest.len() + minority.len()).min(self.peers.len());
             assert_eq!(mismatches, [(turn + 1, told)], "peer {at}");
             assert!(agreed + 10 > turns, "peer {at}: agreed up to {agreed}");
             assert_eq!(peer.turns, self.peers[honest[0]].turns);
@@ -130,24 +130,24 @@ impl Net {
 }
 
 #[test]
-fn the_others_go_on_without_whose_world_goes_its_own_way() {
-    for (peers, odd) in [(3, 2), (3, 0), (4, 1)] {
+fn quorum_goes_on_without_a_peer_whose_world_differs() {
+    for (peers, strayed) in [(3, 2), (3, 0), (4, 1)] {
         let mut net = match_of(peers, OnDesync::RemoveMinority);
-        net.peers[odd].diverges_at = Some(10);
+        net.peers[strayed].diverges_at = Some(10);
         net.run(Duration::from_secs(20));
-        let honest: Vec<usize> = (0..peers).filter(|at| *at != odd).collect();
-        net.go_on_without(&honest, &[odd], 10);
-        let own = net.desyncs(odd);
-        assert_eq!((own.len(), &own[0].minority), (1, &vec![id(odd)]));
+        let honest: Vec<usize> = (0..peers).filter(|at| *at != strayed).collect();
+        net.go_on_without(&honest, &[strayed], 10);
+        let own = net.desyncs(strayed);
+        assert_eq!((own.len(), &own[0].minority), (1, &vec![id(strayed)]));
         assert_eq!(own[0].reports.len(), peers);
-        assert_eq!(net.end_of(odd), Some(&EndReason::Desync));
-        let executed = net.peers[odd].executed;
+        assert_eq!(net.end_of(strayed), Some(&EndReason::Desync));
+        let executed = net.peers[strayed].executed;
         assert!(executed < 20, "it stops: {executed} turns");
     }
 }
 
 #[test]
-fn one_false_checksum_costs_whoever_told_it_its_place() {
+fn one_false_checksum_costs_the_liar_its_place() {
     let mut net = match_of(4, OnDesync::RemoveMinority);
     net.links.attack = Some((3, lies_once));
     net.run(Duration::from_secs(20));
@@ -155,7 +155,7 @@ fn one_false_checksum_costs_whoever_told_it_its_place() {
 }
 
 #[test]
-fn a_false_log_hash_costs_whoever_told_it_its_place() {
+fn false_log_hash_costs_the_liar_its_place() {
     let mut net = match_of(4, OnDesync::RemoveMinority);
     net.links.attack = Some((1, lies_about_its_log));
     net.run(Duration::from_secs(30));
@@ -176,7 +176,7 @@ fn a_false_log_hash_costs_whoever_told_it_its_place() {
     }
 }
 
-/// A match of `peers` of whom the last one lies about its log. The links between these break before.
+/// A match of `peers`, the last of which lies about its log. The links between these break before.
 fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)], lasts: Duration) -> Net {
     let mut net = match_of(PEERS, OnDesync::RemoveMinority);
     net.links.attack = Some((PEERS - 1, lies_about_its_log));
@@ -202,25 +202,25 @@ fn go_on_without_the_liar(net: &Net) {
     }
 }
 
-/// Who is out of reach would be judged only later.
+/// A peer out of reach would be judged only later.
 const BEFORE: Duration = Duration::from_secs(12);
 
 #[test]
-fn who_lies_about_its_log_is_in_reach_where_two_others_hear_it() {
+fn liar_is_in_reach_where_two_others_hear_it() {
     // Two alone are no quorum.
     let parted = [(0, 5), (1, 5), (2, 5)];
     go_on_without_the_liar(&parted_from_a_liar::<6>(&parted, BEFORE));
 }
 
 #[test]
-fn who_hears_of_a_liar_only_by_the_decision_is_told_too() {
-    // One that hears the liar may be the one that lies, and is not enough.
+fn peer_that_hears_of_a_liar_by_the_decision_is_told_too() {
+    // A single peer that hears the liar may lie itself, and is not enough.
     let parted = [(1, 4), (1, 0), (1, 2)];
     go_on_without_the_liar(&parted_from_a_liar::<5>(&parted, BEFORE));
 }
 
 #[test]
-fn who_lies_about_its_log_and_keeps_out_of_the_reach_of_most_ends_nothing() {
+fn liar_out_of_reach_of_most_ends_nothing() {
     for parted in [[(1, 3), (2, 3)], [(0, 3), (1, 3)]] {
         let net = parted_from_a_liar::<4>(&parted, Duration::from_secs(45));
         for at in 0..3 {
@@ -233,7 +233,7 @@ fn who_lies_about_its_log_and_keeps_out_of_the_reach_of_most_ends_nothing() {
 }
 
 #[test]
-fn two_who_stray_differently_at_once_both_go() {
+fn two_peers_that_stray_differently_at_once_both_go() {
     let mut net = match_of(5, OnDesync::RemoveMinority);
     net.peers[1].diverges_at = Some(10);
     net.links.attack = Some((4, |start, me, channel, bytes| {
@@ -249,7 +249,7 @@ fn two_who_stray_differently_at_once_both_go() {
 }
 
 #[test]
-fn two_who_stray_one_after_the_other_both_go() {
+fn two_peers_that_stray_one_after_the_other_both_go() {
     let mut net = match_of(5, OnDesync::RemoveMinority);
     net.peers[1].diverges_at = Some(10);
     net.peers[4].diverges_at = Some(11);
@@ -264,7 +264,7 @@ fn two_who_stray_one_after_the_other_both_go() {
         let gone: Vec<usize> = net
             .changes_of(at)
             .iter()
-            .flat_map(|change| change.value.odd.iter())
+            .flat_map(|change| change.value.minority.iter())
             .map(usize::from)
             .collect();
         assert_eq!(gone, [1, 4], "peer {at}");
@@ -273,21 +273,21 @@ fn two_who_stray_one_after_the_other_both_go() {
     }
 }
 
-/// All stop, and whoever is named is named by all.
-fn all_stop(net: &Net, odd: &[PeerId]) {
+/// All stop, and name the same minority.
+fn all_stop(net: &Net, minority: &[PeerId]) {
     for at in 0..net.peers.len() {
         assert_eq!(net.desyncs(at).len(), 1, "peer {at}");
-        assert_eq!(net.desyncs(at)[0].minority, odd, "peer {at}");
+        assert_eq!(net.desyncs(at)[0].minority, minority, "peer {at}");
         assert_eq!(net.end_of(at), Some(&EndReason::Desync), "peer {at}");
         assert_eq!(net.changes_of(at), Vec::<&RosterChange>::new());
     }
 }
 
 #[test]
-fn of_two_nobody_knows_who_is_right() {
-    for odd in 0..2 {
+fn two_peers_that_differ_both_stop() {
+    for strayed in 0..2 {
         let mut net = match_of(2, OnDesync::RemoveMinority);
-        net.peers[odd].diverges_at = Some(10);
+        net.peers[strayed].diverges_at = Some(10);
         net.run(Duration::from_secs(20));
         all_stop(&net, &[]);
     }
@@ -304,7 +304,7 @@ fn the_tie_break_does_not_say_which_half_is_right() {
 }
 
 #[test]
-fn where_all_are_to_stop_all_do_and_the_odd_one_is_named() {
+fn pause_on_desync_stops_all_and_names_the_minority() {
     let mut net = match_of(3, OnDesync::Pause);
     net.peers[2].diverges_at = Some(10);
     net.run(Duration::from_secs(10));
@@ -313,10 +313,10 @@ fn where_all_are_to_stop_all_do_and_the_odd_one_is_named() {
 }
 
 #[test]
-fn whoever_has_not_reported_is_waited_for_where_it_could_decide() {
+fn verdict_waits_for_a_report_that_could_decide() {
     let mut net = match_of(4, OnDesync::RemoveMinority);
     net.run(Duration::from_secs(3));
-    // Of those who are left two have one world and one another: no quorum, until the dead one is out.
+    // Of the three survivors two have one world: no quorum, until the dead peer is out.
     net.kill(0);
     net.peers[3].diverges_at = Some(net.peers[3].executed);
     net.run(Duration::from_secs(20));
@@ -339,7 +339,7 @@ fn tells_both(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Optio
 }
 
 #[test]
-fn whoever_tells_some_of_another_world_than_others_has_signed_two_batches() {
+fn two_faced_checksum_is_equivocation() {
     for liar in [0, 3] {
         let mut net = match_of(4, OnDesync::RemoveMinority);
         net.links.attack = Some((liar, tells_both));
@@ -358,7 +358,7 @@ fn whoever_tells_some_of_another_world_than_others_has_signed_two_batches() {
 }
 
 #[test]
-fn a_report_of_turns_long_past_removes_nobody() {
+fn report_of_turns_long_past_removes_no_peer() {
     let mut net = match_of(3, OnDesync::RemoveMinority);
     net.links.attack = Some((2, reports_nothing));
     net.run(Duration::from_secs(90));
@@ -375,7 +375,7 @@ fn a_report_of_turns_long_past_removes_nobody() {
 }
 
 #[test]
-fn a_false_checksum_in_the_last_turns_keeps_nobody_from_the_end() {
+fn false_checksum_in_the_last_turns_keeps_no_peer_from_the_end() {
     for turn in [56, 58, 59] {
         let mut net = Net::new(3, Plan::default(), Some(60));
         net.peers[1].diverges_at = Some(turn);
@@ -395,7 +395,7 @@ fn a_false_checksum_in_the_last_turns_keeps_nobody_from_the_end() {
 }
 
 #[test]
-fn whoever_strayed_comes_back_once_and_no_second_time() {
+fn peer_that_strayed_comes_back_only_once() {
     let mut net = match_of(3, OnDesync::RemoveMinority);
     net.peers[2].diverges_at = Some(10);
     net.run(Duration::from_secs(15));
@@ -422,7 +422,7 @@ fn whoever_strayed_comes_back_once_and_no_second_time() {
             .iter()
             .filter(|cause| **cause == RosterCause::Desynced);
         assert_eq!(desynced.count(), 2, "peer {at}");
-        assert_eq!(net.causes(at).len(), 3, "peer {at}: nobody let it in again");
+        assert_eq!(net.causes(at).len(), 3, "peer {at}: it is not readmitted");
         assert_eq!(net.end_of(at), None);
     }
 }

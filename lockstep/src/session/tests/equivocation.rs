@@ -1,4 +1,4 @@
-//! Somebody signs two different batches for one turn.
+//! A peer signs two different batches for one turn.
 
 use super::desync::match_of;
 use super::lost::part;
@@ -38,7 +38,7 @@ impl Net {
 }
 
 #[test]
-fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
+fn equivocator_is_named_and_the_others_keep_one_history() {
     let mut net = Net::new(3, Plan::default(), None);
     net.links.two_faced = Some(20);
     net.run(Duration::from_secs(12));
@@ -61,7 +61,7 @@ fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
 }
 
 #[test]
-fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not_again() {
+fn rejoined_peer_retracts_and_a_rejoined_cheat_stays_out() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(13));
     for (victim, until) in [(3, 30), (2, 50)] {
@@ -90,12 +90,16 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
     net.run(Duration::from_secs(75));
     let reasons: Vec<&EndReason> = net.ends().iter().map(|ended| &ended.reason).collect();
     assert_eq!(reasons, [&EndReason::Refused(JoinRefused::Cheated)]);
-    assert_eq!(honest.map(|at| net.causes(at)), causes, "nobody let it in");
+    assert_eq!(
+        honest.map(|at| net.causes(at)),
+        causes,
+        "the cheat is not readmitted"
+    );
     net.have_one_history(&honest);
 }
 
 #[test]
-fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() {
+fn peer_that_rejoins_after_a_retraction_is_not_blamed() {
     let mut net = Net::new(5, Plan::default(), None);
     net.links.two_faced = Some(20);
     net.run(Duration::from_secs(12));
@@ -116,7 +120,7 @@ fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() 
 }
 
 #[test]
-fn who_sleeps_over_two_histories_calls_them_no_desync() {
+fn sleeper_over_two_histories_calls_them_no_desync() {
     for asleep_after in (600..630).step_by(5) {
         let mut net = match_of(4, OnDesync::Pause);
         net.links.two_faced = Some(20);
@@ -138,8 +142,8 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
     }
 }
 
-/// The links between the two whom the third tells two histories break for so long: each hears of the other only by way
-/// of that one.
+/// The links between the two peers that the third tells two histories break for so long: each hears of the other only
+/// through the third.
 fn parted_by_two_histories(lasts: Duration, on_desync: OnDesync) -> Net {
     let mut net = match_of(3, on_desync);
     net.links.two_faced = Some(20);
@@ -155,7 +159,7 @@ fn parted_by_two_histories(lasts: Duration, on_desync: OnDesync) -> Net {
 }
 
 #[test]
-fn who_cannot_show_what_it_was_told_is_not_called_odd_for_it() {
+fn peer_that_cannot_show_its_batches_is_no_minority() {
     let policies = [OnDesync::RemoveMinority, OnDesync::Pause];
     for (seconds, policy) in [4, 6, 8, 10]
         .into_iter()
@@ -173,14 +177,14 @@ fn who_cannot_show_what_it_was_told_is_not_called_odd_for_it() {
 }
 
 #[test]
-fn who_cannot_show_for_long_what_it_was_told_holds_up_the_others_no_longer() {
+fn peer_that_never_shows_its_batches_stops_no_other() {
     let net = parted_by_two_histories(Duration::from_secs(40), OnDesync::RemoveMinority);
     assert_eq!(net.causes(0).first(), Some(&RosterCause::Desynced));
     assert!(net.peers[0].executed > 100);
 }
 
 #[test]
-fn who_is_lost_beside_a_cheat_is_told_as_lost() {
+fn peer_lost_beside_a_cheat_is_told_as_lost() {
     let mut net = Net::new(5, Plan::default(), None);
     net.links.two_faced = Some(20);
     while net.peers[0].executed < 19 {
@@ -269,7 +273,7 @@ fn two_histories_before_a_roster_change_end_nothing() {
             );
         }
         net.have_one_history(&honest);
-        // Who is let in meanwhile, too.
+        // Also a peer that was admitted meanwhile.
         for at in [0, 1, 3, 4] {
             let changes = net.peers[at].records.iter();
             let mut cheated = changes.filter_map(|record| match record {
@@ -290,8 +294,8 @@ fn two_histories_before_a_roster_change_end_nothing() {
     );
 }
 
-/// Peer 2 has another batch come to peer 1 just after that one has promised, which tells nobody of it; this peer
-/// `returns`, so much later. False where there is no such batch yet.
+/// Another batch of peer 2 comes to peer 1 just after its promise, which tells no peer of it; this peer `returns`, so
+/// much later. False where there is no such batch yet.
 fn another_face_after_the_promise(
     peers: usize,
     returns: usize,
@@ -365,7 +369,7 @@ fn another_face_after_the_promise(
 }
 
 #[test]
-fn who_is_shown_another_history_after_its_promise_goes_over_to_that_of_the_others() {
+fn peer_shown_another_history_after_its_promise_reconciles() {
     for (peers, returns, leaves) in [(4, 3, false), (5, 4, false), (5, 4, true)] {
         let later = (0..200).step_by(20).map(Duration::from_millis);
         let shown =
@@ -375,7 +379,7 @@ fn who_is_shown_another_history_after_its_promise_goes_over_to_that_of_the_other
 }
 
 #[test]
-fn who_leaves_in_one_history_and_stays_in_the_other_is_named_and_nobody_else_goes() {
+fn cheat_that_leaves_in_one_history_is_the_only_peer_removed() {
     for (peers, delay_turns) in [(3, 2), (3, 4), (4, 2), (5, 4)] {
         let plan = Plan {
             delay_turns,

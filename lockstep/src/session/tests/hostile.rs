@@ -2,19 +2,24 @@
 
 use super::*;
 use crate::log::{Document, STALL_BUDGET, Start, Vote};
-use crate::session::roster::{Ballot, Holding, Message, Note, Peers, Promise, Value};
-use crate::session::wire::{Control, SignedNote, TurnPacket};
+use crate::session::roster::{Ballot, EpochVote, Holding, Message, Peers, Promise, Value};
+use crate::session::wire::{Control, SignedStatement, TurnPacket};
 use crate::{LogHash, RosterCause};
 
 /// The hash of no log that there is.
 const NO_LOG: LogHash = LogHash([9; 16]);
 
-/// A note as the peer at this place signs it.
-pub(super) fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
-    let content = Note { epoch, message }.encode();
+/// A vote as the peer at this place signs it.
+pub(super) fn signed_vote(
+    start: &Start,
+    peer: usize,
+    epoch: u32,
+    message: Message,
+) -> SignedStatement {
+    let content = EpochVote { epoch, message }.encode();
     let vote = Vote::of(start, peer as u8, &content[..]).expect("a place in the start");
     let signature = vote.sign(&KeyedHash::new(id(peer))).into();
-    SignedNote {
+    SignedStatement {
         peer: peer as u8,
         content,
         signature,
@@ -29,20 +34,20 @@ fn promising(
     change: impl Fn(&mut Promise),
 ) -> Option<Vec<u8>> {
     let said = Control::decode(bytes, &Limits::default());
-    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
+    let (Channel::Control, Ok(Control::Roster(mut votes))) = (channel, said) else {
         return None;
     };
-    for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
-        let mut of = Note::decode(&own.content).expect("its own note");
+    for own in votes.iter_mut().filter(|vote| usize::from(vote.peer) == me) {
+        let mut of = EpochVote::decode(&own.content).expect("its own vote");
         if let Message::Promise(promise) = &mut of.message {
             change(promise);
-            *own = note(start, me, of.epoch, of.message);
+            *own = signed_vote(start, me, of.epoch, of.message);
         }
     }
-    Some(Control::Roster(notes).encode())
+    Some(Control::Roster(votes).encode())
 }
 
-/// A promise in this ballot of who holds nothing.
+/// A promise in this ballot of a peer that holds nothing.
 fn promise_in(ballot: Ballot, peers: usize) -> Promise {
     Promise {
         ballot,
@@ -79,8 +84,8 @@ impl Net {
         }
     }
 
-    fn tell_notes(&mut self, from: usize, to: usize, notes: Vec<SignedNote>) {
-        self.tell(from, to, Channel::Control, &Control::Roster(notes).encode());
+    fn tell_votes(&mut self, from: usize, to: usize, votes: Vec<SignedStatement>) {
+        self.tell(from, to, Channel::Control, &Control::Roster(votes).encode());
     }
 
     /// A turn packet without a batch: its sender is there, and that is all.
@@ -94,7 +99,7 @@ impl Net {
         self.tell(from, to, Channel::Turns, &Datagram::Turns(packet).encode());
     }
 
-    /// Who is blamed by this peer, and for what.
+    /// The peers that this peer blames, and for what.
     pub(super) fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
         let events = self.peers[at].events.iter();
         let blamed = events.filter_map(|event| match event {
@@ -104,7 +109,7 @@ impl Net {
         blamed.collect()
     }
 
-    /// Who has gone, as this peer was told, and why.
+    /// The seats that have gone, as this peer was told, and why.
     pub(super) fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
         let events = self.peers[at].events.iter();
         let gone = events.filter_map(|event| match event {
@@ -117,7 +122,7 @@ impl Net {
 }
 
 /// A peer dies, and another one tells more of what it holds than was ever sealed.
-fn the_others_go_on_without_who_promises(attack: Attack) {
+fn the_others_remove_the_promiser(attack: Attack) {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.links.attack = Some((2, attack));
@@ -137,8 +142,8 @@ fn the_others_go_on_without_who_promises(attack: Attack) {
 }
 
 #[test]
-fn who_promises_batches_that_nobody_sealed_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+fn peer_that_promises_unsealed_batches_is_removed() {
+    the_others_remove_the_promiser(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
             for holding in &mut promise.holdings {
                 holding.until += 50;
@@ -149,8 +154,8 @@ fn who_promises_batches_that_nobody_sealed_is_removed() {
 }
 
 #[test]
-fn who_says_that_others_leave_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+fn peer_that_says_that_others_leave_is_removed() {
+    the_others_remove_the_promiser(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
             promise.holdings[1].left = true
         })
@@ -158,8 +163,8 @@ fn who_says_that_others_leave_is_removed() {
 }
 
 #[test]
-fn who_says_that_it_accepted_what_cannot_be_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+fn peer_that_claims_an_impossible_accept_is_removed() {
+    the_others_remove_the_promiser(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
             let value = Value::of(Peers(0b100), promise.complete + 40).with_log(NO_LOG);
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
@@ -168,12 +173,12 @@ fn who_says_that_it_accepted_what_cannot_be_is_removed() {
 }
 
 #[test]
-fn who_says_that_it_accepted_a_log_of_nobody_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+fn peer_that_claims_to_accept_an_unknown_log_is_removed() {
+    the_others_remove_the_promiser(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
             let cut = promise.holdings.iter().map(|holding| holding.until).min();
-            let everybody = Peers::first(promise.holdings.len());
-            let value = Value::of(everybody, cut.unwrap_or(0)).with_log(NO_LOG);
+            let all_peers = Peers::first(promise.holdings.len());
+            let value = Value::of(all_peers, cut.unwrap_or(0)).with_log(NO_LOG);
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
         })
     });
@@ -187,21 +192,21 @@ fn proposing(
     edit: fn(&mut Value),
 ) -> Option<Vec<u8>> {
     let said = Control::decode(bytes, &Limits::default());
-    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
+    let (Channel::Control, Ok(Control::Roster(mut votes))) = (channel, said) else {
         return None;
     };
-    for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
-        let mut of = Note::decode(&own.content).expect("its own note");
+    for own in votes.iter_mut().filter(|vote| usize::from(vote.peer) == me) {
+        let mut of = EpochVote::decode(&own.content).expect("its own vote");
         if let Message::Propose(_, value) | Message::Accept(_, value) = &mut of.message {
             edit(value);
-            *own = note(start, me, of.epoch, of.message);
+            *own = signed_vote(start, me, of.epoch, of.message);
         }
     }
-    Some(Control::Roster(notes).encode())
+    Some(Control::Roster(votes).encode())
 }
 
 #[test]
-fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
+fn coordinator_that_proposes_an_impossible_value_is_removed() {
     let attacks: [Attack; 2] = [
         |start, me, channel, bytes| proposing(start, me, (channel, bytes), |value| value.cut += 50),
         |start, me, channel, bytes| {
@@ -210,12 +215,10 @@ fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
             })
         },
     ];
-    attacks
-        .into_iter()
-        .for_each(the_others_go_on_without_who_proposes);
+    attacks.into_iter().for_each(the_others_remove_the_proposer);
 }
 
-fn the_others_go_on_without_who_proposes(attack: Attack) {
+fn the_others_remove_the_proposer(attack: Attack) {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.links.attack = Some((0, attack));
@@ -233,7 +236,7 @@ fn the_others_go_on_without_who_proposes(attack: Attack) {
 }
 
 #[test]
-fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
+fn withholder_that_begins_ever_new_attempts_is_removed() {
     for promises in [false, true] {
         begins_ever_new_attempts(promises);
     }
@@ -252,10 +255,12 @@ fn begins_ever_new_attempts(promises: bool) {
                 peer: 1,
             };
             if step.is_multiple_of(5) {
-                let mut notes = vec![note(&start, 1, 0, Message::Prepare(ballot))];
+                let mut votes = vec![signed_vote(&start, 1, 0, Message::Prepare(ballot))];
                 let promise = || promise_in(ballot, 3);
-                notes.extend(promises.then(|| note(&start, 1, 0, Message::Promise(promise()))));
-                net.tell_notes(1, to, notes);
+                votes.extend(
+                    promises.then(|| signed_vote(&start, 1, 0, Message::Promise(promise()))),
+                );
+                net.tell_votes(1, to, votes);
             }
             net.sign_of_life(1, to, 1_000_000 + step);
         }
@@ -275,7 +280,7 @@ fn begins_ever_new_attempts(promises: bool) {
 }
 
 #[test]
-fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
+fn coordinator_is_not_blamed_for_an_unusable_promise() {
     let empty: Attack = |start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
             promise.holdings.clear()
@@ -295,18 +300,18 @@ fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
         let bytes = promising(start, me, (channel, bytes), |promise| {
             promise.ballot = of_own(promise.ballot);
         })?;
-        let Ok(Control::Roster(mut notes)) = Control::decode(&bytes, &Limits::default()) else {
+        let Ok(Control::Roster(mut votes)) = Control::decode(&bytes, &Limits::default()) else {
             return None;
         };
-        let begun = notes.iter().filter_map(|signed| {
-            let of = Note::decode(&signed.content).ok()?;
+        let begun = votes.iter().filter_map(|signed| {
+            let of = EpochVote::decode(&signed.content).ok()?;
             let ballot = of.message.ballot();
             let begins = usize::from(signed.peer) == me && usize::from(ballot.peer) == me;
-            begins.then(|| note(start, me, of.epoch, Message::Prepare(ballot)))
+            begins.then(|| signed_vote(start, me, of.epoch, Message::Prepare(ballot)))
         });
-        let begun: Vec<SignedNote> = begun.collect();
-        notes.extend(begun);
-        Some(Control::Roster(notes).encode())
+        let begun: Vec<SignedStatement> = begun.collect();
+        votes.extend(begun);
+        Some(Control::Roster(votes).encode())
     };
     for (name, attack) in [("empty", empty), ("later", later), ("own", own)] {
         let mut net = Net::new(5, Plan::default(), None);
@@ -331,7 +336,7 @@ fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
     }
 }
 
-/// An end that is nobody's.
+/// An end without a valid signature.
 pub(super) fn end_of_nothing() -> Control {
     Control::End {
         peer: 0,
@@ -344,7 +349,7 @@ pub(super) fn end_of_nothing() -> Control {
 }
 
 #[test]
-fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin() {
+fn messages_of_a_match_are_no_fault_before_it_begins() {
     let mut net = Net::new(2, Plan::default(), None);
     while net.link_between(0, 1).is_none() {
         assert!(net.now() < Duration::from_secs(1));
@@ -400,22 +405,22 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
     assert_eq!(net.blamed(0), []);
     assert!(!net.session(0).core.links.is_empty());
 
-    // What is said of epochs to come, and signed by nobody.
+    // Unsigned votes of epochs to come.
     let start = net.start();
     let unsigned = |round: u32| {
         let ballot = Ballot { round, peer: 2 };
-        let mut unsigned = note(&start, 2, 1, Message::Prepare(ballot));
+        let mut unsigned = signed_vote(&start, 2, 1, Message::Prepare(ballot));
         unsigned.signature = [9; 64].into();
         unsigned
     };
-    net.tell_notes(1, 0, (1..=63).map(unsigned).collect());
+    net.tell_votes(1, 0, (1..=63).map(unsigned).collect());
     assert_eq!(net.blamed(0), []);
-    net.tell_notes(1, 0, (64..=70).map(unsigned).collect());
+    net.tell_votes(1, 0, (64..=70).map(unsigned).collect());
     assert!(net.blamed(0).contains(&(id(1), Fault::Signature)));
 }
 
 #[test]
-fn who_says_ever_more_makes_nobody_else_a_nuisance() {
+fn flood_of_votes_makes_no_other_peer_a_nuisance() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
     let start = net.start();
@@ -425,8 +430,8 @@ fn who_says_ever_more_makes_nobody_else_a_nuisance() {
         for to in 0..3 {
             round += 1;
             let ballot = Ballot { round, peer: 3 };
-            let notes = vec![note(&start, 3, 0, Message::Prepare(ballot))];
-            net.tell_notes(3, to, notes);
+            let votes = vec![signed_vote(&start, 3, 0, Message::Prepare(ballot))];
+            net.tell_votes(3, to, votes);
         }
         net.run(net.now() + Duration::from_micros(66_667));
     }
@@ -518,7 +523,7 @@ fn coordinator_that_never_begins_keeps_no_cheat() {
 }
 
 #[test]
-fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
+fn withholder_that_rejoins_is_readmitted_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
     net.links.attack = Some((2, withholding));
@@ -535,7 +540,7 @@ fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
     assert!(run > 91, "it came back");
     for at in [0, 1] {
         let turns = net.peers[at].turns.len() - before;
-        // Of 150 s.
+        // At least 120 of 150 s.
         assert!(turns > 5 * 120, "peer {at}: {turns} turns");
     }
 }
@@ -562,7 +567,7 @@ fn withholding_and_keeping(
 }
 
 #[test]
-fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
+fn withholder_that_tells_of_a_value_that_keeps_it_is_removed() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
     net.links.attack = Some((1, withholding_and_keeping));
@@ -576,7 +581,7 @@ fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
 }
 
 #[test]
-fn who_says_that_it_accepted_what_nobody_could_propose_is_removed() {
+fn peer_that_accepted_an_unproposable_value_is_removed() {
     let attacks: [Attack; 5] = [
         // It alone stays.
         |start, me, channel, bytes| {
@@ -587,8 +592,8 @@ fn who_says_that_it_accepted_what_nobody_could_propose_is_removed() {
         // Turns that all have are not to count.
         |start, me, channel, bytes| {
             accepted(start, me, (channel, bytes), |promise| {
-                let everybody = Peers::first(promise.holdings.len());
-                Value::of(everybody, promise.complete - 2).with_log(promise.hashes[2])
+                let all_peers = Peers::first(promise.holdings.len());
+                Value::of(all_peers, promise.complete - 2).with_log(promise.hashes[2])
             })
         },
         // From the beginning on.
@@ -597,24 +602,22 @@ fn who_says_that_it_accepted_what_nobody_could_propose_is_removed() {
                 Value::of(Peers::first(promise.holdings.len()), 0).with_log(NO_LOG)
             })
         },
-        // Somebody cheats whom nobody can prove to.
+        // An unproved cheat.
         |start, me, channel, bytes| {
             accepted(start, me, (channel, bytes), |promise| Value {
                 cheats: Peers(0b10),
                 ..Value::of(Peers(0b1101), promise.complete).with_log(promise.hashes[0])
             })
         },
-        // Somebody is odd whose world nobody has seen to be.
+        // An unseen minority.
         |start, me, channel, bytes| {
             accepted(start, me, (channel, bytes), |promise| Value {
-                odd: Peers(0b10),
+                minority: Peers(0b10),
                 ..Value::of(Peers(0b1101), promise.complete).with_log(promise.hashes[0])
             })
         },
     ];
-    attacks
-        .into_iter()
-        .for_each(the_others_go_on_without_who_promises);
+    attacks.into_iter().for_each(the_others_remove_the_promiser);
 }
 
 /// Says that it has accepted this.
@@ -637,7 +640,7 @@ fn no_coordinator_stays_alone_where_the_others_answer() {
                 value.roster = Peers(0b1)
             })
         },
-        // Who says besides that all others have left.
+        // It says besides that all others have left.
         |start, me, channel, bytes| {
             let alone = proposing(start, me, (channel, bytes), |value| {
                 value.roster = Peers(0b1)
@@ -650,7 +653,5 @@ fn no_coordinator_stays_alone_where_the_others_answer() {
             says.or(alone)
         },
     ];
-    attacks
-        .into_iter()
-        .for_each(the_others_go_on_without_who_proposes);
+    attacks.into_iter().for_each(the_others_remove_the_proposer);
 }

@@ -13,8 +13,8 @@ fn break_first_link(at: Duration) -> Net {
 }
 
 #[test]
-fn a_joiner_whose_link_breaks_before_it_is_let_in_asks_again() {
-    // Before either has proved who it is, after one has, and when the host has let it in and it has not heard so.
+fn joiner_whose_link_breaks_before_admission_asks_again() {
+    // Before either has proved its key, after one has, and when the host has admitted it and it has not heard so.
     for ms in [40, 70, 100, 125, 145] {
         let mut net = break_first_link(Duration::from_millis(ms));
         net.run(Duration::from_secs(20));
@@ -28,8 +28,8 @@ fn a_joiner_whose_link_breaks_before_it_is_let_in_asks_again() {
 }
 
 #[test]
-fn the_link_stays_by_which_a_joiner_is_told_that_the_match_begins() {
-    // The host has heard by it who the joiner is, and not that it is broken.
+fn link_that_tells_a_joiner_of_the_start_stays() {
+    // The host has heard by it the joiner's key, and not that it is broken.
     let mut net = break_first_link(Duration::from_millis(100));
     while net.session(0).status() != Status::Running {
         assert!(net.now() < Duration::from_secs(5), "it never begins");
@@ -40,7 +40,7 @@ fn the_link_stays_by_which_a_joiner_is_told_that_the_match_begins() {
 }
 
 #[test]
-fn a_joiner_that_was_let_in_and_lost_its_link_is_out() {
+fn admitted_joiner_that_lost_its_link_is_out() {
     let mut net = break_first_link(Duration::from_millis(160));
     net.run(Duration::from_secs(20));
     assert_eq!(net.ends().len(), 1);
@@ -99,7 +99,7 @@ fn fails(net: &mut Net, address: &str, why: LinkError) {
 }
 
 #[test]
-fn failed_dials_are_repeated_until_it_is_clear_that_nobody_is_there() {
+fn failed_dials_are_repeated_until_the_host_is_given_up() {
     let mut net = joiner(&[NOWHERE]);
     for second in 5..20 {
         net.run(Duration::from_secs(second));

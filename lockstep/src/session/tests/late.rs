@@ -1,4 +1,4 @@
-//! Matches that end while a peer follows them, or is let in.
+//! Matches that end while a peer follows them, or is admitted.
 
 use super::lost::part;
 use super::*;
@@ -34,8 +34,8 @@ impl Net {
 }
 
 #[test]
-fn who_follows_a_match_to_its_end_learns_the_end() {
-    let (mut followed, mut let_in) = (0, 0);
+fn joiner_that_follows_to_the_end_learns_the_end() {
+    let (mut followed, mut admitted) = (0, 0);
     for (peers, decided) in [(3, false), (3, true), (2, false), (2, true)] {
         let late = peers - 1;
         // The others are at turn 99 after 23.2 seconds.
@@ -59,16 +59,16 @@ fn who_follows_a_match_to_its_end_learns_the_end() {
             assert_eq!(end.turns, TURNS);
             assert!(!end.signatures.is_empty(), "{case}");
             match net.causes(late).contains(&RosterCause::Rejoined) {
-                true => let_in += 1,
+                true => admitted += 1,
                 false => followed += 1,
             }
         }
     }
-    assert!(followed > 8 && let_in > 8, "{followed}, {let_in}");
+    assert!(followed > 8 && admitted > 8, "{followed}, {admitted}");
 }
 
 #[test]
-fn whom_the_others_leave_behind_is_told_how_far_they_were_and_what_it_has() {
+fn joiner_left_behind_reports_the_others_turns_and_its_own() {
     let mut net = Net::late(3, false, Duration::from_millis(22_600));
     net.run(Duration::from_millis(23_000));
     for at in [0, 1] {
@@ -91,7 +91,7 @@ fn whom_the_others_leave_behind_is_told_how_far_they_were_and_what_it_has() {
 }
 
 #[test]
-fn who_leaves_while_it_follows_is_told_what_it_has() {
+fn joiner_that_leaves_is_told_what_it_has() {
     let mut net = Net::late(3, false, Duration::from_millis(22_600));
     net.run(Duration::from_millis(23_000));
     net.input(2, Input::Leave);
@@ -102,7 +102,7 @@ fn who_leaves_while_it_follows_is_told_what_it_has() {
 }
 
 #[test]
-fn whose_world_is_another_at_the_end_does_not_take_the_end_for_its_own() {
+fn joiner_whose_world_differs_at_the_end_ends_as_desync() {
     let mut net = Net::late(3, false, Duration::from_millis(22_600));
     net.peers[2].diverges_at = Some(90);
     net.run(Duration::from_secs(26));
@@ -115,11 +115,11 @@ fn whose_world_is_another_at_the_end_does_not_take_the_end_for_its_own() {
         Some(&EndReason::Desync)
     );
     let mut events = net.peers[2].events.iter();
-    let odd = events.find_map(|event| match event {
+    let minority = events.find_map(|event| match event {
         Event::Desync(desync) => Some(desync.minority.clone()),
         _ => None,
     });
-    assert_eq!(odd, Some(vec![id(2)]));
+    assert_eq!(minority, Some(vec![id(2)]));
     let ends = |record: &Record| matches!(record, Record::End(_));
     assert!(!net.peers[2].records.iter().any(ends));
 }
@@ -158,7 +158,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
         );
         assert_eq!(net.faults(2).len(), usize::from(forged));
         net.run(Duration::from_secs(40));
-        // Who did sign it is named later, as one whose log is another.
+        // A peer that did sign it is named later, for its other log.
         let rejoined = Some(&RosterCause::Rejoined);
         assert_eq!(net.causes(2).first(), rejoined, "forged: {forged}");
         assert_eq!(net.ended(2).map(|ended| ended.turns), Some(TURNS));

@@ -31,7 +31,7 @@ fn lobbies(net: &Net, at: usize) -> Vec<Vec<crate::LobbyPeer>> {
 }
 
 #[test]
-fn everybody_in_the_lobby_is_told_who_runs_which_build() {
+fn lobby_tells_all_peers_each_build() {
     let net = in_the_lobby();
     for at in 0..2 {
         let here = lobbies(&net, at).pop().expect("a lobby");
@@ -41,7 +41,7 @@ fn everybody_in_the_lobby_is_told_who_runs_which_build() {
 }
 
 #[test]
-fn everybody_in_the_lobby_is_told_how_many_seats_there_are_and_in_which_turns_they_play() {
+fn lobby_tells_all_peers_the_seats_and_the_plan() {
     let net = in_the_lobby();
     for at in 0..2 {
         let told = net.peers[at].events.iter().find_map(|event| match event {
@@ -57,7 +57,7 @@ fn pings(net: &Net, at: usize) -> Vec<(PeerId, Duration)> {
 }
 
 #[test]
-fn everybody_in_the_lobby_is_told_how_far_the_guests_are_from_the_host() {
+fn lobby_tells_all_peers_the_round_trips_to_the_host() {
     let mut net = in_the_lobby();
     net.run(net.now() + Duration::from_secs(1));
     let told = [(id(1), DELAY * 2)];
@@ -67,7 +67,7 @@ fn everybody_in_the_lobby_is_told_how_far_the_guests_are_from_the_host() {
     net.tell(0, 1, Channel::Control, &list.encode());
     assert_eq!(pings(&net, 1), told);
     assert_eq!(faults(&net, 1), [Fault::OutOfPlace]);
-    // Who goes is not told of any more.
+    // The leaver's round trip is told no more.
     net.input(1, Input::Leave);
     net.run(net.now() + Duration::from_secs(2));
     assert_eq!(pings(&net, 0), []);
@@ -132,7 +132,7 @@ fn joins(net: &mut Net, at: usize, run: u8) {
 }
 
 #[test]
-fn who_comes_after_a_start_has_failed_begins_with_the_others() {
+fn guest_that_comes_after_a_failed_start_begins_with_the_others() {
     let mut net = in_the_lobby();
     // One guest dies; another one fills the lobby, and the start fails for want of the first one's answer.
     net.links.silent = vec![1];
@@ -147,8 +147,8 @@ fn who_comes_after_a_start_has_failed_begins_with_the_others() {
     }
 }
 
-/// A guest that waits to be let in, and is, into this attempt.
-fn let_into(attempt: u32) -> Net {
+/// A guest that is admitted to this attempt.
+fn admitted_to(attempt: u32) -> Net {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(DELAY * 4);
     let offer = Offer {
@@ -167,7 +167,7 @@ fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
         let unlock = Control::Unlock { attempt };
         net.tell(0, 1, Channel::Control, &unlock.encode());
     };
-    let mut net = let_into(1_000);
+    let mut net = admitted_to(1_000);
     for attempt in 1_000..1_016 {
         unlock(&mut net, attempt);
         assert_eq!(net.end_of(1), None, "attempt {attempt}");
@@ -175,7 +175,7 @@ fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
     unlock(&mut net, 1_016);
     assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
     // No attempt comes after the last one that there is.
-    let mut net = let_into(u32::MAX);
+    let mut net = admitted_to(u32::MAX);
     unlock(&mut net, u32::MAX);
     assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
 }
@@ -222,7 +222,7 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     }
     assert_eq!(net.end_of(1), None);
     assert_eq!(lobbies(&net, 0).len(), before);
-    // Who slept, and was taken for dead, is told why it is out.
+    // A sleeper that was taken for dead is told why it is out.
     net.suspend(1);
     net.begin(3, 1, 50, guest());
     net.run(net.now() + Duration::from_secs(4));
@@ -249,7 +249,7 @@ fn a_key_may_fail_few_starts() {
     for run in 10..13 {
         joins(&mut net, 1, run);
         net.run(net.now() + DELAY * 7);
-        let here = lobbies(&net, 1).pop().expect("it is let in");
+        let here = lobbies(&net, 1).pop().expect("it is admitted");
         assert_eq!(here.len(), 2, "run {run}: {here:?}");
         dies(&mut net, 1);
         net.run(net.now() + Duration::from_secs(11));

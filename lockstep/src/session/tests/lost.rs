@@ -1,13 +1,13 @@
-//! Peers that are lost while the others agree on who is.
+//! Peers that are lost while the others agree on a removal.
 
 use super::*;
 use crate::RosterCause;
 use crate::log::RosterChange;
-use crate::session::roster::{Message, Note};
+use crate::session::roster::{EpochVote, Message};
 use crate::session::wire::Control;
 
 #[test]
-fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
+fn no_peer_is_blamed_for_turns_that_wait_for_a_quorum() {
     let mut was_changing = 0;
     for ms in (0..500).step_by(25) {
         let mut net = Net::new(5, Plan::default(), None);
@@ -64,26 +64,26 @@ impl Net {
 
 /// Whether peer 3's accept is on its way to peer 0.
 fn is_accepting(net: &Net) -> bool {
-    let notes = net.under_way(0).filter_map(|message| match message {
-        Control::Roster(notes) => Some(notes),
+    let votes = net.under_way(0).filter_map(|message| match message {
+        Control::Roster(votes) => Some(votes),
         _ => None,
     });
-    notes.flatten().any(|note| {
-        let message = Note::decode(&note.content).map(|note| note.message);
-        note.peer == 3 && matches!(message, Ok(Message::Accept(..)))
+    votes.flatten().any(|vote| {
+        let message = EpochVote::decode(&vote.content).map(|vote| vote.message);
+        vote.peer == 3 && matches!(message, Ok(Message::Accept(..)))
     })
 }
 
 #[test]
-fn who_alone_knows_that_it_is_removed_waits_for_another_one_to_know() {
+fn removed_peer_waits_until_another_peer_knows() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(3));
     net.links.silent = vec![0];
     while !is_accepting(&net) {
-        assert!(net.now() < Duration::from_secs(10), "nobody accepts");
+        assert!(net.now() < Duration::from_secs(10), "no peer accepts");
         net.run(net.now() + Duration::from_millis(1));
     }
-    // From now on only peer 0 hears the others, and nobody hears it.
+    // From now on only peer 0 hears the others, and no peer hears it.
     net.lose_links(|(one, other)| one != 0 && other != 0);
     let decided_at = net.now() + DELAY;
     net.links.silent = vec![0, 1, 2, 3, 4];
@@ -104,7 +104,7 @@ fn is_told_to_go(net: &Net, peer: usize) -> bool {
 }
 
 #[test]
-fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
+fn guest_that_misses_the_start_hears_it_from_the_others() {
     let mut net = Net::new(4, Plan::default(), None);
     while !is_told_to_go(&net, 2) {
         assert!(net.now() < Duration::from_secs(10), "it never begins");
@@ -163,7 +163,7 @@ fn lose_the_host(peers: usize) -> Net {
 }
 
 #[test]
-fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() {
+fn signed_guest_that_loses_the_host_waits_for_the_start() {
     for deaf in [None, Some((0, 2)), Some((1, 2))] {
         let mut net = lose_the_host(3);
         assert_eq!(net.session(2).status(), Status::Loading);
@@ -186,7 +186,7 @@ fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() 
 }
 
 #[test]
-fn whoever_has_signed_and_hears_nothing_more_gives_up() {
+fn signed_guest_that_hears_nothing_more_gives_up() {
     let mut net = lose_the_host(3);
     net.links.silent = vec![0, 1];
     net.run(net.now() + Duration::from_secs(9));
@@ -195,15 +195,15 @@ fn whoever_has_signed_and_hears_nothing_more_gives_up() {
     assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
 }
 
-/// Says nothing about who goes.
+/// Casts no votes.
 fn mute(_: &crate::log::Start, _: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
     let said = Control::decode(bytes, &Limits::default());
-    let notes = channel == Channel::Control && matches!(said, Ok(Control::Roster(_)));
-    notes.then(|| Control::Roster(Vec::new()).encode())
+    let votes = channel == Channel::Control && matches!(said, Ok(Control::Roster(_)));
+    votes.then(|| Control::Roster(Vec::new()).encode())
 }
 
 #[test]
-fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
+fn coordinator_is_not_blamed_for_a_mute_voter() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.links.attack = Some((4, mute));
@@ -219,7 +219,7 @@ fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
 }
 
 #[test]
-fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
+fn peer_that_moves_dials_a_leaver_for_its_vote() {
     for after in (100..=1_000).step_by(100) {
         let mut net = Net::new(2, Plan::default(), None);
         net.run(Duration::from_secs(5));
@@ -234,7 +234,7 @@ fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
 }
 
 #[test]
-fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
+fn leaver_beside_a_lost_peer_is_told_as_left() {
     for after in (0..=2_500).step_by(500) {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(5));
@@ -258,7 +258,7 @@ fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
 }
 
 #[test]
-fn who_moves_and_goes_on_alone_tells_the_other_one() {
+fn peer_that_moves_and_goes_on_alone_tells_the_other() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.links.moved = Some(0);
@@ -273,7 +273,7 @@ fn who_moves_and_goes_on_alone_tells_the_other_one() {
 }
 
 #[test]
-fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
+fn removed_peer_tells_peers_that_only_it_reaches() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(3));
     for other in 2..5 {
@@ -281,7 +281,7 @@ fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
         part(&mut net, 1, other);
     }
     net.stop(0, Duration::from_secs(6));
-    // It cannot know that those who stay know.
+    // It cannot know that the survivors know.
     net.run(net.now() + Duration::from_secs(6));
     assert_eq!(net.causes(2), [RosterCause::Lost]);
     let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
@@ -289,7 +289,7 @@ fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
 }
 
 #[test]
-fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
+fn peer_without_a_link_at_the_end_signs_it_on_the_next_link() {
     for after in (0..=600).step_by(30) {
         let mut net = Net::new(2, Plan::default(), Some(20));
         while net.peers[0].turns.len() < 18 {
@@ -305,7 +305,7 @@ fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
 }
 
 #[test]
-fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
+fn leaver_waits_for_no_peer_that_has_gone() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));
     net.input(0, Input::Leave);
@@ -323,7 +323,7 @@ fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
 }
 
 #[test]
-fn a_wait_without_a_quorum_names_all_who_are_missing() {
+fn wait_without_a_quorum_names_all_missing_players() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(10));
     net.kill(1);

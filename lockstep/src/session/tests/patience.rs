@@ -1,4 +1,4 @@
-//! Players who vote to wait longer for one who is not heard.
+//! Players vote to wait longer for a silent peer.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn a_quorum_of_votes_makes_all_wait() {
 }
 
 #[test]
-fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
+fn leaver_is_not_waited_for_once_it_is_gone() {
     let mut net = vote(4, 3);
     net.run(Duration::from_secs(8));
     net.input(1, Input::Leave);
@@ -135,7 +135,7 @@ fn a_vote_in_the_next_stall_adds_nothing_to_the_one_before() {
     let mut net = vote_with(plan, 4, 3);
     net.run(Duration::from_secs(8));
     let turns = net.peers[0].turns.len();
-    // That one is heard again, and now another one falls silent.
+    // The silent peer is heard again, and now another one falls silent.
     net.links.silent = vec![2];
     net.run(net.now() + Duration::from_millis(4_500));
     assert!((turns + 1..=turns + 8).contains(&net.peers[0].turns.len()));

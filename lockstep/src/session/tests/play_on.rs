@@ -1,4 +1,4 @@
-//! One who goes on alone from a moment of a match that several played.
+//! A player goes on alone from a moment of a match that several played.
 
 use super::*;
 use crate::Moment;
@@ -67,7 +67,7 @@ fn config(from: Moment, turn_limit: Option<u32>) -> SessionConfig {
     }
 }
 
-/// One who goes on from there for 20 turns, with a command for each seat.
+/// A peer that goes on from there for 20 turns, with a command for each seat.
 fn going_on(log: &[Record], seat: u8) -> Peer {
     let mut net = Net::new(0, Plan::default(), None);
     let from = moment(log, seat);
@@ -115,7 +115,7 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
             .iter()
             .all(|bundle| bundle.plan == ALONE && !bundle.paused)
     );
-    // Who had left is played again, and each command counts once.
+    // The seat of the leaver is played again, and each command counts once.
     let returned = LogEntry {
         seat: Seat(2),
         what: What::Seat(SeatState::Played),
@@ -159,7 +159,7 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
 }
 
 #[test]
-fn those_who_play_together_take_no_part_in_it() {
+fn log_of_a_player_alone_does_not_continue_the_match() {
     let log = played(40);
     let peer = going_on(&log, 1);
     let Record::Start(start) = &log[0] else {
@@ -171,7 +171,7 @@ fn those_who_play_together_take_no_part_in_it() {
         assert_eq!(head.take(record, &signer), Ok(()));
     }
     assert!(head.take(&peer.records[0], &signer).is_err());
-    // Its first turn counts for nobody else either, as the hash of the log behind it shows.
+    // Its first turn counts for no other peer either, as the hash of the log behind it shows.
     let before = head.tip();
     assert_ne!(crate::log::turn_hash(before, bundles(&peer.records)[0]), {
         let mut alone = head.clone();
@@ -216,8 +216,8 @@ fn a_log_that_does_not_hold_is_no_moment() {
     if let Role::PlayOn { plan, .. } = &mut config.role {
         plan.ticks = 3;
     }
-    let odd = Session::new(config, Box::new(KeyedHash::new(id(9)))).map(drop);
-    assert_eq!(odd, Err(ConfigError::Plan));
+    let refused = Session::new(config, Box::new(KeyedHash::new(id(9)))).map(drop);
+    assert_eq!(refused, Err(ConfigError::Plan));
 }
 
 #[test]

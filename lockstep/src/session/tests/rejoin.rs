@@ -4,12 +4,12 @@ use super::lost::{between, part};
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::log::{Document, Start, Vote};
-use crate::session::roster::{Ballot, Joins, Message, Note, Request};
-use crate::session::wire::{Control, SignedNote};
+use crate::session::roster::{Ballot, EpochVote, Message, Readmission, Request};
+use crate::session::wire::{Control, SignedStatement};
 use crate::{Contact, Incarnation, Rejoin, RosterCause};
 
 impl Net {
-    /// The peer's process dies. Nobody is told.
+    /// The peer's process dies. No peer is told.
     pub(super) fn kill(&mut self, at: usize) {
         self.mesh.driver.remove(at);
         self.lose_links(|ends| ends.0 == at || ends.1 == at);
@@ -151,7 +151,7 @@ fn comes_back_into_its_seat(absent: Absent) {
             .any(|(_, what)| matches!(what, What::Command(_)))
     });
     assert!(command_at > played_at);
-    // Those who stayed saw no more than the pause that a decision takes, and agree on the worlds after it.
+    // Survivors saw no more than the pause that a decision takes, and agree on the worlds after it.
     let stalls = net.peers[0].events.iter().filter_map(|event| match event {
         Event::StallEnded { late, .. } => Some(*late),
         _ => None,
@@ -214,7 +214,7 @@ fn returning(lie: Option<Lie>, keeps_log: bool) -> Net {
     };
     let mut log = std::mem::take(&mut net.peers[2].records);
     log.retain(|record| keeps_log && follows(record));
-    // The first to answer is the one that lies, where one does.
+    // The liar, if there is one, answers first.
     net.restart(2, 99, log, &[0, 1]);
     net
 }
@@ -237,7 +237,7 @@ fn an_own_log_is_not_fetched_again() {
 }
 
 #[test]
-fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
+fn false_source_is_named_and_another_peer_asked() {
     fn false_snapshot(mut bytes: Vec<u8>) -> Vec<u8> {
         if bytes[0] == 2 {
             *bytes.last_mut().unwrap() ^= 1;
@@ -274,7 +274,7 @@ fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
         let mut records = reader.bytes().unwrap().to_vec();
         let rest = reader.take(reader.remaining()).unwrap().to_vec();
         if records.first() == Some(&1) {
-            // An idle turn in which somebody says something.
+            // An idle turn with a chat message.
             records.splice(0..1, [2, 1, 0, 3, 2, b'h', b'i']);
         }
         let mut changed = vec![1];
@@ -342,19 +342,19 @@ fn a_vote_of_a_past_run_does_not_count() {
     let run = net.session(2).core.incarnation;
     let mut vote = |start: &Start, epoch: u32| {
         let ballot = Ballot { round: 1, peer: 2 };
-        let content = Note {
+        let content = EpochVote {
             epoch,
             message: Message::Prepare(ballot),
         };
         let content = content.encode();
         let vote = Vote::of(start, 2, &content[..]).expect("a place");
         let signature = vote.sign(&KeyedHash::new(id(2))).into();
-        let note = SignedNote {
+        let signed = SignedStatement {
             peer: 2,
             content,
             signature,
         };
-        let bytes = Control::Roster(vec![note]).encode();
+        let bytes = Control::Roster(vec![signed]).encode();
         let before = net.faults(0).len();
         net.input(
             0,
@@ -403,7 +403,7 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
 }
 
 #[test]
-fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
+fn another_version_ends_a_rejoin_only_where_all_members_say_so() {
     let refusal = Control::Refused(JoinRefused::Protocol { host: 9, ours: 1 }).encode();
     let say = |net: &mut Net, from: usize, dialled: bool| {
         let link = match dialled {
@@ -443,14 +443,14 @@ fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
     say(&mut net, 0, true);
     say(&mut net, 1, true);
     let Some(Event::Ended(ended)) = net.peers[2].events.last() else {
-        panic!("there is nobody to come back to");
+        panic!("there is no peer to come back to");
     };
     let refused = EndReason::Refused(JoinRefused::Protocol { host: 9, ours: 1 });
     assert_eq!(ended.reason, refused);
 }
 
 #[test]
-fn of_two_that_come_back_the_first_helps_the_second() {
+fn first_of_two_joiners_helps_the_second() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(0);
@@ -481,7 +481,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
     let Some(Record::Start(start)) = net.peers[0].records.first().cloned() else {
         panic!("a log begins with the start");
     };
-    let joins = Joins {
+    let joins = Readmission {
         peer: 2,
         incarnation: Incarnation([77; 16]),
     };
@@ -489,10 +489,10 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
         let request = Request::signed(&KeyedHash::new(id(2)), &start, 1, joins, turns);
         // Peer 1 passes it on.
         let message = Message::Request(request);
-        let content = Note { epoch: 1, message }.encode();
+        let content = EpochVote { epoch: 1, message }.encode();
         let vote = Vote::of(&start, 1, &content[..]).expect("peer 1 is of the roster");
         let signature = vote.sign(&KeyedHash::new(id(1))).into();
-        let note = SignedNote {
+        let signed = SignedStatement {
             peer: 1,
             signature,
             content,
@@ -500,7 +500,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
         let links = net.session(0).core.links.values();
         let mut links = links.filter(|link| link.proved.is_some_and(|(peer, _)| peer == id(1)));
         let link = links.next().expect("a link").id;
-        let bytes = Control::Roster(vec![note]).encode();
+        let bytes = Control::Roster(vec![signed]).encode();
         let input = Input::Received {
             link,
             channel: Channel::Control,
@@ -509,12 +509,12 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
         net.input(0, input);
     }
     net.run(Duration::from_secs(35));
-    assert_eq!(net.causes(0), [RosterCause::Lost], "nobody is let in");
+    assert_eq!(net.causes(0), [RosterCause::Lost], "no joiner is admitted");
     assert_eq!(net.session(0).status(), Status::Running);
 }
 
 #[test]
-fn a_false_due_time_lets_nobody_be_removed() {
+fn false_due_time_removes_no_peer() {
     fn in_ten_minutes(bytes: Vec<u8>) -> Vec<u8> {
         use crate::session::rejoin::message::{Answer, decode, encode};
         match decode(&bytes) {
@@ -542,9 +542,9 @@ fn a_false_due_time_lets_nobody_be_removed() {
 }
 
 #[test]
-fn a_note_larger_than_any_is_none() {
+fn oversized_vote_is_refused() {
     use crate::session::roster::{Holding, Peers, Promise};
-    let promise = |holdings: usize| Note {
+    let promise = |holdings: usize| EpochVote {
         epoch: 0,
         message: Message::Promise(Promise {
             ballot: Ballot { round: 1, peer: 1 },
@@ -562,13 +562,13 @@ fn a_note_larger_than_any_is_none() {
             unwanted: Peers(u16::MAX),
         }),
     };
-    assert!(Note::decode(&promise(16).encode()).is_ok());
-    assert!(Note::decode(&promise(4_000).encode()).is_err());
+    assert!(EpochVote::decode(&promise(16).encode()).is_ok());
+    assert!(EpochVote::decode(&promise(4_000).encode()).is_err());
 }
 
 #[test]
 fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
-    // How long the run lives that is not let in, and who dies after the other one was.
+    // How long the first run lives, and the peer that dies after the second was admitted.
     for (lives, dies) in [(100, 2), (150, 2), (300, 2), (100, 0), (150, 0), (300, 0)] {
         let mut net = Net::new(4, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -593,14 +593,14 @@ fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
 }
 
 #[test]
-fn a_run_that_wakes_up_in_the_first_epoch_is_not_blamed_for_the_next_one() {
+fn run_that_wakes_in_the_first_epoch_is_not_blamed_for_the_next() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.suspend(3);
     net.begin(4, 3, 99, Net::returning(Vec::new(), &[1]));
     net.run(net.now() + Duration::from_secs(5));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
-    // It hears nobody but whom it dials, which says nothing to it.
+    // It hears only the peer that it dials, which says nothing to it.
     for other in 0..3 {
         part(&mut net, 3, other);
     }
@@ -626,7 +626,7 @@ fn found_at(net: &Net, at: usize, other: usize) -> Vec<String> {
 }
 
 #[test]
-fn where_somebody_is_found_who_came_back_is_told_to_be_kept() {
+fn address_of_a_rejoined_peer_is_told_to_be_kept() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);

@@ -39,7 +39,7 @@ impl Disk {
         self
     }
 
-    /// Somebody has added turns in which nothing happens.
+    /// With added turns in which nothing happens.
     fn with_invented(mut self, turns: u32) -> Disk {
         for _ in 0..turns {
             let Some(Record::Bundle(last)) = self.log.last().cloned() else {
@@ -100,7 +100,7 @@ impl Net {
         self.run(self.now() + Duration::from_secs(seconds));
     }
 
-    /// Another run of this peer's process hosts, that has found nobody.
+    /// Another run of this peer's process hosts, and has found no other peer.
     fn reopens(&mut self, at: usize, run: u8, disk: &Disk, wait: Duration) {
         self.reopens_near(at, run, disk, wait, &[]);
     }
@@ -114,7 +114,7 @@ impl Net {
         self.begin(at, at, run, role);
     }
 
-    /// Another run of its process comes to who hosts.
+    /// Another run of its process comes to the host.
     fn comes(&mut self, at: usize, run: u8, disk: &Disk, host: usize) {
         let role = Role::Rejoin {
             from: Net::known(disk, &[host]),
@@ -199,8 +199,8 @@ fn dead(seconds: u64) -> (Net, Vec<Disk>) {
 }
 
 #[test]
-fn who_died_at_different_turns_goes_on_from_the_newest_that_a_quorum_has() {
-    // Who hosts has the fewest turns, the most, or those that count; and the last ones that only one has do not count.
+fn reopening_goes_on_from_the_newest_turn_of_a_quorum() {
+    // The host has the fewest turns, the most, or as many as count; turns that only one peer has do not count.
     for host in 0..3 {
         let (mut net, disks) = dead(15);
         let longest = disks.iter().map(Disk::turns).max().unwrap();
@@ -252,7 +252,7 @@ fn who_died_at_different_turns_goes_on_from_the_newest_that_a_quorum_has() {
 }
 
 #[test]
-fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
+fn two_of_three_reopen_after_waiting_and_the_third_rejoins() {
     let (mut net, disks) = dead(15);
     net.reopens(2, 90, &disks[2], Duration::from_secs(4));
     net.comes(1, 91, &disks[1], 2);
@@ -295,7 +295,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
 }
 
 #[test]
-fn fewer_than_a_quorum_play_nothing_on_and_name_who_is_missing() {
+fn reopening_without_a_quorum_ends_and_names_missing_players() {
     let (mut net, disks) = dead(15);
     net.reopens(1, 90, &disks[1], Duration::from_secs(2));
     net.run(net.now() + Duration::from_secs(3));
@@ -311,7 +311,7 @@ fn fewer_than_a_quorum_play_nothing_on_and_name_who_is_missing() {
 }
 
 #[test]
-fn turns_that_one_has_invented_do_not_count_and_an_edited_log_is_refused() {
+fn invented_turns_do_not_count_and_an_edited_log_is_refused() {
     // Whether it hosts or comes as a guest.
     for host in [0, 1] {
         let (mut net, disks) = dead(15);
@@ -353,7 +353,7 @@ fn turns_that_one_has_invented_do_not_count_and_an_edited_log_is_refused() {
 
 #[test]
 fn a_host_that_proposes_a_false_history_gets_no_signature() {
-    // It claims of a guest what the guest has not: then a quorum would attest turns that one alone invented.
+    // It claims of a guest what the guest has not: then a quorum would attest turns that the host invented.
     let (mut net, disks) = dead(15);
     let forged = disks[0].clone().with_invented(5);
     net.reopens(0, 90, &forged, NEVER);
@@ -389,7 +389,7 @@ fn a_host_that_proposes_a_false_history_gets_no_signature() {
 }
 
 #[test]
-fn who_dies_where_a_match_is_reopened_comes_again_at_once() {
+fn guest_that_dies_at_a_reopening_comes_again_at_once() {
     let (mut net, disks) = dead(15);
     net.reopens(0, 90, &disks[0], NEVER);
     net.comes(1, 91, &disks[1], 0);
@@ -419,7 +419,11 @@ fn a_seat_is_taken_once_and_by_its_own_key() {
     };
     net.begin(3, 1, 99, rejoins());
     net.run(net.now() + Duration::from_secs(2));
-    assert_eq!(net.end_of(3), None, "it waits whether that one is dead");
+    assert_eq!(
+        net.end_of(3),
+        None,
+        "it waits whether the first run is dead"
+    );
     net.run(net.now() + Duration::from_secs(2));
     let twice = EndReason::Refused(JoinRefused::AlreadyIn);
     assert_eq!(net.end_of(3), Some(&twice));
@@ -440,7 +444,7 @@ fn a_seat_is_taken_once_and_by_its_own_key() {
 }
 
 #[test]
-fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
+fn removed_peer_has_no_vote_and_a_lagging_peer_gets_the_epoch() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
@@ -488,7 +492,7 @@ fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
 }
 
 #[test]
-fn who_was_removed_and_waits_with_the_others_is_let_in_when_they_go_on() {
+fn removed_peer_at_a_reopening_is_admitted_when_it_goes_on() {
     for lacks in 0..4 {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(8));
@@ -529,7 +533,7 @@ fn attests_nothing(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn nobody_is_blamed_for_turns_that_are_not_attested_yet_after_a_match_goes_on() {
+fn no_peer_is_blamed_for_unattested_turns_after_a_reopening() {
     for gone in [true, false] {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(8));

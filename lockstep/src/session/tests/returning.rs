@@ -7,7 +7,7 @@ use crate::session::wire::Control;
 use crate::{Contact, Rejoin, RosterCause};
 
 #[test]
-fn who_sleeps_while_it_comes_back_does_not_give_up() {
+fn joiner_that_sleeps_does_not_give_up() {
     for asleep_after in [0, 30, 100, 160] {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -28,7 +28,7 @@ fn who_sleeps_while_it_comes_back_does_not_give_up() {
 }
 
 #[test]
-fn who_knows_only_a_peer_that_dies_asks_who_dials_it() {
+fn joiner_whose_only_contact_dies_asks_a_peer_that_dials_it() {
     for with_log in [false, true] {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -48,7 +48,7 @@ fn who_knows_only_a_peer_that_dies_asks_who_dials_it() {
 }
 
 #[test]
-fn who_moves_while_a_peer_fetches_the_log_from_it_dials_that_peer() {
+fn source_that_moves_dials_its_joiner() {
     for (after, told) in [(100, true), (150, false), (200, true), (250, false)] {
         let mut net = Net::new(2, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -74,7 +74,7 @@ fn who_moves_while_a_peer_fetches_the_log_from_it_dials_that_peer() {
 }
 
 #[test]
-fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
+fn joiner_is_dialled_by_no_peer_that_it_is_linked_with() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
@@ -90,7 +90,7 @@ fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
 }
 
 #[test]
-fn who_finds_nobody_is_told_so_and_of_no_host() {
+fn joiner_that_finds_no_peer_is_told_so_and_of_no_host() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     (0..3).for_each(|at| net.kill(at));
@@ -103,7 +103,7 @@ fn who_finds_nobody_is_told_so_and_of_no_host() {
 }
 
 #[test]
-fn who_knows_nobody_but_itself_has_nothing_to_come_back_to() {
+fn rejoin_that_knows_only_itself_is_refused() {
     let begun = |contacts: &[usize]| {
         let contact = |other: &usize| Contact {
             peer: id(*other),
@@ -126,7 +126,7 @@ fn who_knows_nobody_but_itself_has_nothing_to_come_back_to() {
 }
 
 #[test]
-fn who_finds_one_that_has_not_caught_up_itself_waits_for_it() {
+fn joiner_waits_for_a_source_that_has_not_caught_up() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(1);
@@ -142,7 +142,7 @@ fn who_finds_one_that_has_not_caught_up_itself_waits_for_it() {
 }
 
 #[test]
-fn who_is_asked_next_was_not_heard_by_that() {
+fn next_source_does_not_count_as_heard() {
     for after in (20..=160).step_by(20) {
         let mut net = Net::new(4, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -168,12 +168,12 @@ fn who_is_asked_next_was_not_heard_by_that() {
 }
 
 #[test]
-fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
+fn rejoined_peer_knows_the_silence_of_its_dead_source() {
     let mut rejoined = 0;
     for after in (300..=600).step_by(20) {
         let mut net = Net::new(4, Plan::default(), None);
         net.run(Duration::from_secs(15));
-        // It is the one to coordinate once the first is gone.
+        // It coordinates once the first is gone.
         net.kill(1);
         net.run(Duration::from_secs(25));
         net.restart(1, 99, Vec::new(), &[0]);
@@ -192,7 +192,7 @@ fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
 }
 
 #[test]
-fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
+fn admitted_peer_is_told_of_departures_as_the_others_are() {
     let (mut left, mut both) = (0, 0);
     for after in (0..=200).step_by(20) {
         let mut net = Net::new(4, Plan::default(), None);
@@ -223,13 +223,13 @@ fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
     }
     assert!(
         both > 0,
-        "nobody comes back in the change by which another one goes"
+        "no peer comes back in the change by which another one goes"
     );
     assert!(left > 0);
 }
 
 #[test]
-fn who_has_not_heard_that_the_match_began_is_there() {
+fn peer_that_missed_the_start_counts_as_heard() {
     let mut net = Net::new(2, Plan::default(), None);
     let began = |peer: &Peer| {
         let began = |event: &Event| matches!(event, Event::Started { .. });
@@ -258,12 +258,12 @@ fn who_has_not_heard_that_the_match_began_is_there() {
 }
 
 #[test]
-fn nobody_is_let_in_behind_the_last_batches_of_a_match() {
+fn no_joiner_is_admitted_behind_the_last_batches() {
     let plan = Plan {
         delay_turns: 6,
         ..Plan::default()
     };
-    for (limit, let_in) in [(140, true), (97, false)] {
+    for (limit, admitted) in [(140, true), (97, false)] {
         let mut net = Net::new(3, plan, Some(limit));
         net.run(Duration::from_secs(10));
         net.kill(2);
@@ -271,7 +271,7 @@ fn nobody_is_let_in_behind_the_last_batches_of_a_match() {
         net.restart(2, 99, Vec::new(), &[0, 1]);
         net.run(Duration::from_secs(35));
         let mut causes = vec![RosterCause::Lost];
-        causes.extend(let_in.then_some(RosterCause::Rejoined));
+        causes.extend(admitted.then_some(RosterCause::Rejoined));
         assert_eq!(net.causes(0), causes);
         for at in [0, 1] {
             let stalls = net.peers[at].events.iter().filter_map(|event| match event {
@@ -284,7 +284,7 @@ fn nobody_is_let_in_behind_the_last_batches_of_a_match() {
 }
 
 #[test]
-fn a_snapshot_of_a_roster_to_come_is_no_lie_while_the_match_stands_still() {
+fn snapshot_of_the_next_roster_is_no_lie_during_a_quorum_loss() {
     fn with_one_signature(bytes: Vec<u8>) -> Vec<u8> {
         match decode(&bytes) {
             Ok(Answer::Outline {
@@ -321,7 +321,7 @@ fn a_snapshot_of_a_roster_to_come_is_no_lie_while_the_match_stands_still() {
 }
 
 #[test]
-fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
+fn joiner_may_ask_a_peer_that_missed_the_start() {
     let mut net = Net::new(3, Plan::default(), None);
     let began = |peer: &Peer| {
         let began = |event: &Event| matches!(event, Event::Started { .. });
@@ -330,7 +330,7 @@ fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
     while !began(&net.peers[0]) {
         net.run(net.now() + Duration::from_millis(1));
     }
-    // The word that it begins is lost on its way to peer 1, whoever says it.
+    // No word that it begins reaches peer 1.
     let without_it = |net: &mut Net, ms: u64| {
         for _ in 0..ms {
             net.lose(|arrival| match &arrival.what {
@@ -366,8 +366,8 @@ fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
 }
 
 #[test]
-fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
-    // A window that does not answer any more: its session still seals, and nobody waits for it.
+fn second_run_of_a_playing_peer_soon_has_its_place() {
+    // A window that does not answer any more: its session still seals, and no peer waits for it.
     for (peers, with_log) in [(3, false), (4, true)] {
         let mut net = Net::new(peers, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -386,7 +386,7 @@ fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
 }
 
 #[test]
-fn who_begins_run_after_run_costs_the_others_a_change_less_and_less_often() {
+fn repeated_runs_cost_the_others_changes_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     let begun = net.now();

@@ -19,7 +19,7 @@ fn next_turn_after(net: &mut Net, at: usize) -> Duration {
 }
 
 #[test]
-fn after_a_gap_nothing_is_executed_until_others_have_answered() {
+fn peer_executes_nothing_after_a_gap_until_others_answer() {
     for (peers, stopped) in [(2, 0), (2, 1), (3, 0), (3, 2)] {
         let mut net = Net::new(peers, Plan::default(), Some(60));
         net.run(Duration::from_secs(3));
@@ -45,7 +45,7 @@ fn after_a_gap_nothing_is_executed_until_others_have_answered() {
 }
 
 #[test]
-fn who_has_slept_and_lags_as_far_as_the_plan_allows_signs_the_end() {
+fn sleeper_that_lags_by_the_delay_signs_the_end() {
     let plan = Plan {
         ticks: 4,
         delay_turns: 8,
@@ -72,7 +72,7 @@ fn a_gap_of_less_than_a_second_is_none() {
 }
 
 #[test]
-fn who_sleeps_for_too_long_learns_that_it_is_out_and_executes_nothing_before() {
+fn long_sleeper_learns_its_removal_before_it_executes() {
     for stopped in [0, 2] {
         let mut net = Net::new(3, Plan::default(), Some(100));
         net.run(Duration::from_secs(3));
@@ -93,7 +93,7 @@ fn who_sleeps_for_too_long_learns_that_it_is_out_and_executes_nothing_before() {
 }
 
 #[test]
-fn when_all_slept_all_go_on() {
+fn all_peers_go_on_after_a_common_sleep() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
     for at in 0..3 {
@@ -109,7 +109,7 @@ fn when_all_slept_all_go_on() {
 }
 
 #[test]
-fn who_wakes_where_another_is_lost_decides_with_the_others() {
+fn sleeper_that_wakes_beside_a_lost_peer_decides() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
     net.stop(1, Duration::from_millis(2_000));
@@ -127,7 +127,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
 }
 
 #[test]
-fn who_holds_the_tie_break_goes_on_when_the_other_died_in_its_sleep() {
+fn tie_break_holder_goes_on_when_the_other_died_in_its_sleep() {
     let mut net = Net::new(2, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
     net.links.silent.push(1);
@@ -137,13 +137,13 @@ fn who_holds_the_tie_break_goes_on_when_the_other_died_in_its_sleep() {
 }
 
 #[test]
-fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
+fn unsigned_and_malformed_statuses_are_blamed_on_the_bringer() {
     let mut net = Net::new(2, Plan::default(), Some(200));
     net.run(Duration::from_secs(3));
-    let note = |peer, content: &[u8]| {
+    let signed = |peer, content: &[u8]| {
         let signature = [7; 64].into();
         let content = content.to_vec();
-        vec![wire::SignedNote {
+        vec![wire::SignedStatement {
             peer,
             content,
             signature,
@@ -154,14 +154,17 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
     };
     let word = |Incarnation(run): Incarnation, rest: &[u8]| [&run[..], rest].concat();
     let run = start.roster[1].incarnation;
-    // Number 1, epoch 0 or 1, asks 5, two answers of 0 and no votes: well formed, and signed by nobody.
-    let whole = note(1, &word(run, &[1, 0, 5, 2, 0, 0, 0, 0]));
-    let later = note(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0, 0, 0]));
-    let earlier = note(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0, 0, 0]));
+    // Number 1, epoch 0 or 1, asks 5, two answers of 0 and no votes: well formed, and unsigned.
+    let whole = signed(1, &word(run, &[1, 0, 5, 2, 0, 0, 0, 0]));
+    let later = signed(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0, 0, 0]));
+    let earlier = signed(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0, 0, 0]));
     let cases = [
-        (note(9, &[]), Fault::OutOfPlace),
-        (note(1, &[1, 2]), Fault::Garbage),
-        (note(1, &word(run, &[1, 0, 5, 1, 0, 0, 0])), Fault::Garbage),
+        (signed(9, &[]), Fault::OutOfPlace),
+        (signed(1, &[1, 2]), Fault::Garbage),
+        (
+            signed(1, &word(run, &[1, 0, 5, 1, 0, 0, 0])),
+            Fault::Garbage,
+        ),
         (whole.clone(), Fault::Signature),
         (later, Fault::Signature),
         (vec![whole[0].clone(); 3], Fault::Oversize),
@@ -177,9 +180,12 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
     net.input(0, input);
     let told = &net.peers[0].events[events..];
     let blames = |event: &Event| matches!(event, Event::PeerFault { .. });
-    assert!(!told.iter().any(blames), "who quotes a run that is over");
-    for (notes, fault) in cases {
-        let bytes = Control::Words(notes).encode();
+    assert!(
+        !told.iter().any(blames),
+        "a quoted status of a run that is over"
+    );
+    for (statuses, fault) in cases {
+        let bytes = Control::Words(statuses).encode();
         let input = Input::Received {
             link,
             channel: Channel::Control,

@@ -47,7 +47,7 @@ fn the_match_slows_down_for_a_slow_machine_and_recovers() {
 }
 
 #[test]
-fn strangers_remove_who_slows_them_down_for_longer_than_it_may_be_late() {
+fn remove_policy_removes_a_machine_slow_for_too_long() {
     let mut net = Net::with(3, Plan::default(), Some(400), OnSlow::Remove);
     net.peers[2].step = Duration::from_millis(100);
     net.run(Duration::from_secs(120));
@@ -74,7 +74,7 @@ fn strangers_remove_who_slows_them_down_for_longer_than_it_may_be_late() {
 }
 
 #[test]
-fn of_two_the_one_without_the_lowest_seat_cannot_remove_the_other() {
+fn peer_without_the_tie_break_cannot_remove_the_other() {
     let mut net = Net::with(2, Plan::default(), Some(200), OnSlow::Remove);
     net.peers[0].step = Duration::from_millis(100);
     net.run(Duration::from_secs(150));
@@ -86,7 +86,7 @@ fn of_two_the_one_without_the_lowest_seat_cannot_remove_the_other() {
 }
 
 #[test]
-fn who_comes_back_to_a_slow_match_computes_its_plans_with_the_others() {
+fn joiner_of_a_slow_match_computes_the_same_plans() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(5));
     net.peers[1].step = Duration::from_millis(70);
@@ -149,7 +149,7 @@ fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
 }
 
 #[test]
-fn who_is_a_moment_late_in_every_turn_is_not_removed_for_the_time_before() {
+fn slightly_late_peer_is_not_removed_for_earlier_time() {
     for tick_ms in [10, 35, 42, 80] {
         let plan = Plan {
             ticks: 4,
@@ -182,7 +182,7 @@ fn who_is_a_moment_late_in_every_turn_is_not_removed_for_the_time_before() {
 }
 
 #[test]
-fn who_leaves_while_turns_are_long_stays_until_the_others_may_go_on() {
+fn leaver_in_long_turns_stays_until_the_others_may_go_on() {
     let plan = Plan {
         delay_turns: 8,
         ..Plan::default()

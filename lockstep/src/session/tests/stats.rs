@@ -26,14 +26,14 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
     net.run(net.now() + Duration::from_secs(2));
     let stats = net.session(0).stats();
     let [heard, silent] = stats.peers[..] else {
-        panic!("nobody is out yet: {stats:?}");
+        panic!("no peer is out yet: {stats:?}");
     };
     assert!(heard.unheard < Duration::from_secs(1), "{heard:?}");
     assert!(silent.unheard > Duration::from_millis(1_700), "{silent:?}");
     let agreed = stats.agreed.expect("as before");
     assert!(agreed.ago > Duration::from_secs(1), "{agreed:?}");
 
-    // Who is out is not among the others.
+    // A removed peer is not among the others.
     net.run(net.now() + Duration::from_secs(10));
     let stats = net.session(0).stats();
     let others: Vec<PeerId> = stats.peers.iter().map(|peer| peer.peer).collect();
@@ -43,11 +43,11 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
 }
 
 #[test]
-fn a_wait_that_somebody_leaves_in_or_that_ends_the_match_counts() {
+fn wait_counts_where_a_peer_leaves_or_the_match_ends() {
     for leaves in [true, false] {
         let mut net = Net::new(2, Plan::default(), None);
         net.run(Duration::from_secs(10));
-        // The one that is left has no quorum.
+        // The survivor has no quorum.
         net.kill(0);
         net.run(Duration::from_secs(25));
         if leaves {

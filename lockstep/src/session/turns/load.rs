@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_reported_and_a_hiccup_is_not() {
+    fn lasting_load_is_reported_and_a_hiccup_is_not() {
         let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 4, TURN, 70, 0);
         assert_eq!(load.report(), 0, "nothing is known before two periods");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_world_lies_behind_all_its_time_counts() {
+    fn world_that_lags_counts_all_its_time() {
         let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 20, TURN, 10, 4);
         assert_eq!(load.report(), 50 * 16, "a turn of four ticks in 200 ms");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_handed_out_before_its_part_began_is_not_measured() {
+    fn turns_before_its_part_are_not_measured() {
         let mut load = Load::new(Duration::ZERO, 2_000);
         for turn in 0..2_000 {
             if turn % 1_000 == 0 {

@@ -1,7 +1,7 @@
 //! Turns: a peer seals a batch for each, collects those of the others, completes a turn once it has all of them, and
 //! delivers it to the log and the world.
 //!
-//! Of the rest of the match turns are told no more than a [`Gate`] says.
+//! A [`Gate`] holds all that turns know of the rest of the match.
 
 mod clock;
 mod collect;
@@ -100,7 +100,7 @@ pub(crate) struct Turns {
     clock: Clock,
     stalls: Stalls,
     stall_limit: Option<Duration>,
-    /// Of turns before this one all texts are told.
+    /// All texts of turns before this one are told.
     told: u32,
     delivery: Delivery,
 }

@@ -42,7 +42,7 @@ struct Sealed {
 }
 
 impl OwnSeats {
-    /// Of this peer's place, as far as the log has commands of its seats.
+    /// The seats of this peer's place, after the commands that the log has of them.
     pub(super) fn new(seats: &[Seat], fold: &TurnFold) -> Self {
         let seats = seats.iter();
         let seats = seats.map(|seat| OwnSeat::new(*seat, fold.next_number(*seat)));
@@ -147,7 +147,7 @@ fn sealed_of(seat: Seat, turn: u32, batch: &Batch) -> Option<Sealed> {
 }
 
 impl OwnSeat {
-    /// Of a seat that has so many commands in the log already.
+    /// A seat with so many commands in the log already.
     fn new(seat: Seat, executed: u32) -> Self {
         OwnSeat {
             seat,
@@ -176,7 +176,7 @@ impl OwnSeat {
         let mut chatted = false;
         while let Some(note) = self.notes.front() {
             let bytes = 4 + if let What::Chat(text) = note {
-                // Of a seat's texts one counts per turn: the next one waits for the next turn.
+                // One text of a seat counts per turn: the next text waits for the next turn.
                 if std::mem::replace(&mut chatted, true) {
                     break;
                 }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_spills_in_order() {
+    fn entries_that_do_not_fit_spill_in_order() {
         let limits = Limits::default();
         let mut own = own(Seat(0));
         for number in 0..10u8 {

@@ -37,7 +37,7 @@ pub(super) struct OwnReports {
 }
 
 impl OwnReports {
-    /// Of worlds of at least `from` turns; the world has `executed` so many.
+    /// Reports of worlds of at least `from` turns; the world has `executed` so many.
     pub(super) fn new(from: u32, executed: u32, checksum: Checksum) -> Self {
         OwnReports {
             unreported: (executed >= from).then_some(checksum).into_iter().collect(),

@@ -22,7 +22,7 @@ pub(super) enum Compared {
 }
 
 impl Checksums {
-    /// Of so many peers; worlds of fewer turns than `from` are not compared.
+    /// The checksums of so many peers; worlds of fewer turns than `from` are not compared.
     pub(super) fn new(peers: usize, from: u32) -> Self {
         Checksums {
             peers,

@@ -23,7 +23,7 @@ impl Verify {
         alike.unwrap_or(complete).max(least).min(complete)
     }
 
-    /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
+    /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. A batch that attests
     /// more than the `logged` turns might be of a peer that is removed before that, or of turns that are taken back.
     pub(crate) fn attests(&self, logged: u32, ledger: &Ledger) -> Vec<Finding> {
         let (batches, window) = (&ledger.batches, &ledger.window);

@@ -32,7 +32,7 @@ pub(super) enum Judgement {
 }
 
 /// The peers that reported something else than more than half of the roster.
-pub(crate) fn odd_ones(reports: &[DesyncSide], voters: Voters) -> Vec<PeerId> {
+pub(crate) fn minority_of(reports: &[DesyncSide], voters: Voters) -> Vec<PeerId> {
     let told = |side: &DesyncSide| (side.checksum, side.log_hash);
     let alike = |one: &&DesyncSide| {
         let same = reports.iter().filter(|other| told(other) == told(one));
@@ -41,8 +41,8 @@ pub(crate) fn odd_ones(reports: &[DesyncSide], voters: Voters) -> Vec<PeerId> {
     let Some(one) = reports.iter().find(alike) else {
         return Vec::new();
     };
-    let odd = reports.iter().filter(|other| told(other) != told(one));
-    odd.map(|other| other.peer).collect()
+    let minority = reports.iter().filter(|other| told(other) != told(one));
+    minority.map(|other| other.peer).collect()
 }
 
 /// What one peer says of its world, or its log.
@@ -85,7 +85,7 @@ pub(super) fn log_mismatch(turns: u32, checksums: Vec<(u8, Checksum)>) -> Findin
 }
 
 /// The batches that report the world after so many turns: a peer that was told otherwise has the proof that two were
-/// signed, and one that was told nothing knows as much as this peer.
+/// signed, and a peer that was told nothing knows as much as this peer.
 pub(super) fn show_reports(turns: u32, ledger: &Ledger) -> Finding {
     let reports = |batch: &Batch| {
         let told = turns.checked_sub(batch.executed);

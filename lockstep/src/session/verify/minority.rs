@@ -13,7 +13,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// After so many of these changes the match ends.
 const KEPT: u32 = 8;
 
-/// The peers that are to go for that.
+/// The peers that are to go for it.
 pub(super) struct Minority {
     peers: Peers,
     /// Changes that have kept one of them.
@@ -27,14 +27,14 @@ pub(super) struct Minority {
 pub(super) enum Verdict {
     /// A quorum reported the same, these something else.
     Minority(Peers),
-    /// None has, and one may yet.
+    /// No quorum reported the same, and one may yet.
     Open,
-    /// None can.
-    Nobody,
+    /// No quorum can.
+    NoMinority,
 }
 
 impl Verdict {
-    /// Of what the voters among the peers told, where those in `open` may still report.
+    /// The verdict on what voters among the peers told, where peers in `open` may still report.
     pub(super) fn of<T: PartialEq>(told: &[(u8, T)], open: Peers, voters: Voters) -> Verdict {
         let told = || {
             let told = told.iter();
@@ -53,7 +53,7 @@ impl Verdict {
         let open = open.and(voters.members());
         match sides.any(|side| wins(side.or(open), all.or(open))) {
             true => Verdict::Open,
-            false => Verdict::Nobody,
+            false => Verdict::NoMinority,
         }
     }
 }
@@ -79,7 +79,7 @@ impl Minority {
         self.peers = self.peers.or(peers);
     }
 
-    /// Those among the voters that a change may remove now.
+    /// The voters of it that a change may remove now.
     pub(super) fn due(&self, voters: Voters, epoch_began: Duration, now: Duration) -> Peers {
         let waits = self.kept > 0 && now < epoch_began + AGAIN * self.kept;
         match waits {
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(verdict, Verdict::Minority(Peers(0b0010)));
         let halves = [(0, 'a'), (1, 'a'), (2, 'b'), (3, 'b')];
         let verdict = Verdict::of(&halves, Peers::default(), voters);
-        assert_eq!(verdict, Verdict::Nobody, "the tie-break is not right");
+        assert_eq!(verdict, Verdict::NoMinority, "the tie-break is not right");
         let open = [(1, 'b'), (2, 'a'), (3, 'a')];
         let open = Verdict::of(&open, Peers(0b0001), voters);
         assert_eq!(open, Verdict::Open);

@@ -16,7 +16,7 @@ mod reports;
 mod tests;
 
 pub(crate) use equivocation::Weighed;
-pub(crate) use finding::{Finding, odd_ones, show_from, side};
+pub(crate) use finding::{Finding, minority_of, show_from, side};
 pub(crate) use reconcile::{Reconciled, Wanted};
 
 use super::Agreed;
@@ -97,12 +97,12 @@ impl Verify {
         }
     }
 
-    /// Takes note of a change before this peer's part: whom it convicts, and removes for its world.
+    /// Takes note of a change before this peer's part: the peers that it convicts, and removes for their world.
     pub(crate) fn note_earlier(&mut self, change: &RosterChange) {
         for proof in &change.proofs {
             self.proofs.take(proof.clone());
         }
-        self.minority.count(change.value.odd);
+        self.minority.count(change.value.minority);
     }
 
     /// The peers of which two different batches for one turn are known.
@@ -124,7 +124,7 @@ impl Verify {
         self.minority.peers()
     }
 
-    /// Those of them that a change may remove now.
+    /// Peers of it that a change may remove now.
     pub(crate) fn minority_due(&self, around: &Surroundings) -> Peers {
         self.minority
             .due(around.voters, around.epoch_began, around.now)
@@ -307,7 +307,7 @@ impl Verify {
         }
         let told = self.checksums.row(turns);
         let alike = self.are_alike(&told, turns, ledger);
-        // The odd one out is known once all have reported.
+        // The minority is known once all have reported.
         let reports = |at: u8| {
             let at = usize::from(at);
             self.reports[at].includes(turns) && !ledger.batches.is_gone(at)
@@ -320,12 +320,12 @@ impl Verify {
         }
         let verdict = match self.excludes() {
             true => Verdict::of(&told, silent, around.voters),
-            false => Verdict::Nobody,
+            false => Verdict::NoMinority,
         };
         let waits = match &verdict {
             Verdict::Minority(_) => !alike,
             Verdict::Open => true,
-            Verdict::Nobody => false,
+            Verdict::NoMinority => false,
         };
         if waits {
             // A silent peer is heard of or goes, and turns go on until then.
@@ -460,7 +460,7 @@ impl Verify {
                 Judgement::Settled(self.exclude(minority, told, ledger, around.now))
             }
             Verdict::Open => Judgement::Open,
-            Verdict::Minority(_) | Verdict::Nobody => Judgement::Undecided,
+            Verdict::Minority(_) | Verdict::NoMinority => Judgement::Undecided,
         }
     }
 
@@ -489,7 +489,7 @@ impl Verify {
         let sides = sides.collect();
         let verdict = match self.excludes() {
             true => Verdict::of(told, Peers::default(), around.voters),
-            false => Verdict::Nobody,
+            false => Verdict::NoMinority,
         };
         match verdict {
             Verdict::Minority(minority) if !minority.contains(ledger.places.me() as u8) => {
@@ -521,11 +521,11 @@ impl Verify {
         around: &Surroundings,
     ) -> Vec<Finding> {
         self.search.reset();
-        if value.odd.is_empty() {
+        if value.minority.is_empty() {
             return Vec::new();
         }
-        let news = value.odd.without(self.minority.peers());
-        let named_in_dispute = |open: &Dispute| value.odd.contains(open.other as u8);
+        let news = value.minority.without(self.minority.peers());
+        let named_in_dispute = |open: &Dispute| value.minority.contains(open.other as u8);
         let disputed = match self.disputes.open().is_some_and(named_in_dispute) {
             true => self.disputes.settle(),
             false => None,
@@ -534,7 +534,7 @@ impl Verify {
         let pending = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
         let row = pending.map_or(Vec::new(), |turns| self.checksums.row(turns));
         let named = row.iter().any(|(peer, _)| news.contains(*peer));
-        if value.odd.contains(me) {
+        if value.minority.contains(me) {
             let own = vec![(me, around.checksum)];
             let told = if row.is_empty() { own } else { row };
             let turn = pending.unwrap_or(around.executed).saturating_sub(1);
@@ -579,8 +579,8 @@ impl Verify {
             self.reports[at].forget_hashes();
             self.checksums.forget_after(at, value.cut);
         }
-        self.minority.count(value.odd);
-        for at in value.odd.iter() {
+        self.minority.count(value.minority);
+        for at in value.minority.iter() {
             self.disputes.forget_of(usize::from(at));
         }
         // What peers reported that are gone is compared with nothing any more.
@@ -631,11 +631,11 @@ impl Verify {
             self.reports[at].forget_hashes();
         }
         self.look_for_mismatch(now);
-        let odd = minority.iter().map(usize::from);
+        let minority = minority.iter().map(usize::from);
         let mut findings = vec![Finding::Excluded(Desync {
             turn: TurnNumber(turn),
             reports,
-            minority: odd.map(|at| ledger.places.key(at)).collect(),
+            minority: minority.map(|at| ledger.places.key(at)).collect(),
             goes_on: true,
             report: None,
         })];

@@ -33,7 +33,7 @@ pub(crate) struct Report {
 }
 
 impl Reports {
-    /// Of a peer whose first report is of the world after `from` turns, or, with `reset`, of any.
+    /// The reports of a peer whose first report is of the world after `from` turns, or, with `reset`, of any.
     pub(super) fn new(from: u32, reset: bool) -> Self {
         Reports {
             reported: from,

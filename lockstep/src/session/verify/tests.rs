@@ -109,7 +109,7 @@ fn two_worlds_that_differ_stop_the_match() {
         panic!("a desync");
     };
     assert_eq!(sides.len(), 2);
-    assert!(odd_ones(sides, around.voters).is_empty());
+    assert!(minority_of(sides, around.voters).is_empty());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn cheat_makes_no_minority_of_the_peer_that_it_deceived() {
         panic!("no change was decided in time");
     };
     assert_eq!(sides.len(), 3);
-    assert!(odd_ones(sides, around(4, SECOND).voters).is_empty());
+    assert!(minority_of(sides, around(4, SECOND).voters).is_empty());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn two_signed_batches_convict_and_one_forged_does_not() {
     assert_eq!(weigh(&verify, &ledger, &proof), Weighed::Proved(2));
     assert!(verify.convict(proof.clone()).is_some());
     assert!(verify.convict(proof).is_none(), "a peer is named once");
-    // Of the two that are shown the own one comes first.
+    // The own batch is shown first.
     let held_here = other.signed.clone();
     ledger.batches.store(2, 2, other);
     let shown = verify.evidence(2, &ledger).expect("a proof");

@@ -10,7 +10,7 @@ impl Scenario {
     pub(super) fn draw_outsiders(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let most = match count {
-            // Of two peers, one is a quorum only by the tie-break.
+            // One of two peers is a quorum only by the tie-break.
             2 if random.chance(200) => 1,
             _ => (count - 1) / 2,
         };

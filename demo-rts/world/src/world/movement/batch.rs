@@ -60,7 +60,7 @@ pub(in crate::world) struct Moving<'a> {
 /// later unit of the row may go by it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::world) struct Heading {
-    /// Of the field; see [`Nav::stamp`](crate::world::nav::Nav::stamp). 0: nothing is known.
+    /// The field's stamp; see [`Nav::stamp`](crate::world::nav::Nav::stamp). 0: nothing is known.
     stamp: u32,
     block: Block,
     ways: Ways,

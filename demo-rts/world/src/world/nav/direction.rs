@@ -75,7 +75,7 @@ pub struct Block {
 impl Block {
     const SIDE: u16 = 4;
 
-    /// The one around a tile.
+    /// The block around a tile.
     #[inline]
     pub fn of(tile: Tile) -> Self {
         Self {

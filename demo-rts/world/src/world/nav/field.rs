@@ -22,7 +22,7 @@ impl Field {
         self.ways[usize::from(tile / 2)] >> (tile % 2 * 4) & 15
     }
 
-    /// Those of the block around a tile.
+    /// The ways of the block around a tile.
     #[inline]
     pub fn block(&self, tile: u8) -> Ways {
         let corner = usize::from(tile & 0b1100_1100) / 2;
@@ -87,7 +87,7 @@ pub(super) fn ways(
     ways
 }
 
-/// Of equally good ways the first of these: diagonals first, so that what is left is straight.
+/// The order among equally good ways: diagonals first, so that the rest of a way is straight.
 const PREFERRED: [u8; 8] = [1, 3, 5, 7, 0, 2, 4, 6];
 /// Tiles before and after those of a sector, into which steps over its border lead.
 const MARGIN: usize = 17;

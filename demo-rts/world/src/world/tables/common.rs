@@ -13,9 +13,9 @@ pub struct Common {
     pub tree_wood: u16,
     /// Gold in a tile of a mine; a mine has four.
     pub mine_gold: u16,
-    /// Of its price, what giving up a foundation pays back.
+    /// The percentage of its price that giving up a foundation pays back.
     pub refund_percent: u32,
-    /// Of its price, what mending a building from nothing to whole costs.
+    /// The percentage of its price that mending a building from nothing to whole costs.
     pub repair_percent: u32,
     /// From one stroke of a mending worker to the next.
     pub repair_ticks: u32,

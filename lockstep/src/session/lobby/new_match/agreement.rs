@@ -28,7 +28,7 @@ pub(super) struct Agreement {
     match_id: MatchId,
     own: Own,
     offer: Offer,
-    /// The attempt at which the host let this peer in, and the one that is under way.
+    /// The attempt at which the host admitted this peer, and the one that is under way.
     came_at: u32,
     attempt: u32,
     stage: Stage,

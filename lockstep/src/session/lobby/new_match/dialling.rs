@@ -1,4 +1,4 @@
-//! How a joiner dials its host until a link has let it in.
+//! How a joiner dials its host until a link has admitted it.
 
 use crate::{LinkError, PeerId};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(super) struct Dialling {
     host: PeerId,
     /// Where the host may be. An address at which another key answers is left out, and a text that is none.
     addresses: Vec<String>,
-    /// Why no link has let this peer in so far.
+    /// Why no link has admitted this peer so far.
     failure: LinkError,
     dial_at: Duration,
     /// Until then the host is dialled, on the session's clock.

@@ -34,7 +34,7 @@ pub(in crate::session::lobby) struct Newcomer {
     answer_by: Duration,
     /// Until then it is asked for the place of an earlier run, which it told of.
     place_until: Option<Duration>,
-    /// On the start, once the host has let this peer in.
+    /// On the start, once the host has admitted this peer.
     agreement: Option<Agreement>,
     seats: Vec<Seat>,
     clock: HostClock,
@@ -82,7 +82,7 @@ impl Newcomer {
         }
     }
 
-    /// Dials the host until it has let this peer in.
+    /// Dials the host until it has admitted this peer.
     fn reach(&mut self, core: &mut Core) -> Step {
         let linked = self.is_linked(core);
         if linked {

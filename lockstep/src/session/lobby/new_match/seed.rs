@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_reset_all_commit_anew() {
+    fn all_peers_commit_again_after_a_reset() {
         let mut draw = draw(2);
         draw.commit(PeerId([1; 32]), Some(own(1).commitment(0)));
         draw.reset();

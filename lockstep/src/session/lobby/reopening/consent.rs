@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_fetched_before_it_is_signed() {
+    fn missing_turns_are_fetched_before_signing() {
         let mut consent = consent(15);
         let wanted = proposal(18, [true, false, true]);
         let ask = Answered::Ask(Ask::Log {

@@ -1,4 +1,4 @@
-//! The host of a reopening: it lets runs of the roster's peers in, and has those that go on sign where.
+//! The host of a reopening: it admits runs of the roster's peers, and has those that go on sign where.
 
 use super::activity_probe::ActivityProbe;
 use super::message::{Proposal, Said};

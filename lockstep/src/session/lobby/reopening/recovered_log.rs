@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_counted_with_the_memory_that_it_takes() {
+    fn taken_records_are_counted_by_their_memory() {
         let mut log = log(0);
         let limits = Limits {
             catch_up_bytes: 1_000 * (RECORD as u64 + 1),

@@ -72,7 +72,7 @@ pub(super) enum Then {
     Propose(Proposal),
     /// This peer is not of the last roster.
     NotOfRoster,
-    /// Those here are no quorum without these.
+    /// The peers here are no quorum without these.
     NoQuorum(Peers),
 }
 
@@ -223,7 +223,7 @@ impl Settlement {
         settling
     }
 
-    /// Refuses guests that proved themselves by a run that is in the log of the match: they may have been let in just
+    /// Refuses guests that proved themselves by a run that is in the log of the match: they may have been admitted just
     /// before the others died, and come again by another run.
     fn refuse_old_runs(&mut self, now: Duration, settling: &mut Settling) {
         let claims = self.claims.all();
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_lacks_is_fetched_from_a_guest() {
+    fn turns_that_the_host_lacks_come_from_a_guest() {
         let (mut settlement, settling) = settle(10, &[(1, 20), (2, 19)], WAIT);
         let ask = Ask::Log {
             from: 10,

@@ -1,11 +1,11 @@
 //! The coordinator's part: what it proposes, and when.
 
-use super::{Do, Joins, Message, Peers, Promise, RECENT, Roster, Value, View, Voters};
+use super::{Effect, Message, Peers, Promise, RECENT, Readmission, Roster, Value, View, Voters};
 use crate::LogHash;
 use std::collections::BTreeMap;
 
 impl Roster {
-    pub(super) fn propose(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+    pub(super) fn propose(&mut self, view: &View<'_>, out: &mut Vec<Effect>) {
         let Some((mut value, counted)) = self.planned(view) else {
             return;
         };
@@ -18,7 +18,7 @@ impl Roster {
             return;
         }
         if value.log_hash.is_none() {
-            let stay = value.roster.without(view.disbelieved);
+            let stay = value.roster.without(view.withholding);
             let mut stay = counted.filter(|(of, _)| stay.contains(**of));
             value.log_hash = view.hash_after(value.cut);
             if value.log_hash.is_none() || stay.any(|(_, promise)| is_unlike(promise, view)) {
@@ -29,7 +29,7 @@ impl Roster {
         self.coordinating
             .iter_mut()
             .for_each(|own| own.has_proposed = true);
-        out.push(Do::Say(Message::Propose(ballot, value)));
+        out.push(Effect::Broadcast(Message::Propose(ballot, value)));
     }
 
     /// The voters that tell this peer, as coordinator, of batches that it lacks, or of another log, where it waits for
@@ -67,7 +67,7 @@ impl Roster {
         let answered = answered.without(view.cheats);
         // Nor is a peer that a quorum wants to go: it could tell of a value that keeps it.
         let unwanted = unwanted(voters, &own.promises, answered);
-        let believed = answered.without(view.disbelieved.or(unwanted));
+        let believed = answered.without(view.withholding.or(unwanted));
         let counted = match voters.is_quorum(believed) {
             true => believed,
             false => answered,
@@ -80,7 +80,7 @@ impl Roster {
         let cheats = view.cheats.and(voters.members());
         let known = Known {
             cheats,
-            odd: view.odd,
+            minority: view.evident_minority,
             joiner: view.joiner,
         };
         let value = value(voters, &own.promises, counted, known)?;
@@ -114,11 +114,12 @@ impl Roster {
             .is_some_and(|(_, accepted)| accepted == value);
         let behind =
             value.roster.contains(self.me) && value.cheats.is_empty() && value.cut < view.complete;
-        let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        let known =
+            value.cheats.is_within(view.cheats) && value.minority.is_within(view.evident_minority);
         let another = view.hash_after(value.cut) != value.log_hash;
         let impossible = behind || another || !known || !self.keeps_enough(&value, view);
         let lacks = |of: u8| {
-            // Of a cheat nothing is wanted that is not complete.
+            // No incomplete turn of a cheat is wanted.
             if value.cheats.contains(of) {
                 return false;
             }
@@ -145,9 +146,9 @@ struct Known {
     /// The voters that are proved to cheat.
     cheats: Peers,
     /// The peers that have another world, or log, than a quorum.
-    odd: Peers,
+    minority: Peers,
     /// The joiner that is to be admitted.
-    joiner: Option<Joins>,
+    joiner: Option<Readmission>,
 }
 
 /// What a coordinator proposes, given the promises of the quorum that counts.
@@ -157,7 +158,7 @@ fn value(
     counted: Peers,
     Known {
         cheats,
-        odd,
+        minority,
         joiner,
     }: Known,
 ) -> Option<Value> {
@@ -187,30 +188,30 @@ fn value(
         return None;
     }
     // A quorum of them does not want them, and none of it without having seen why.
-    let odd = odd.and(unwanted).without(roster);
+    let minority = minority.and(unwanted).without(roster);
     if !cheats.is_empty() {
         // A joiner asks again afterwards: it may have followed turns that are taken back.
         let promises = honest().filter(|(peer, _)| roster.contains(**peer));
         let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
         return Some(Value {
             cheats,
-            odd,
+            minority,
             left,
             ..Value::of(roster, cut).with_log(hash)
         });
     }
-    // Where an earlier run of its process is still a voter, that one goes first.
+    // Where an earlier run of its process is still a voter, the earlier run goes first.
     let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
     joins.iter().for_each(|joins| roster.insert(joins.peer));
     Some(Value {
         joins,
-        odd,
+        minority,
         left,
         ..Value::of(roster, cut)
     })
 }
 
-/// The peers that a quorum of those that count wants to go.
+/// The peers that a quorum of counted promises wants to go.
 fn unwanted(voters: Voters, promises: &BTreeMap<u8, Promise>, counted: Peers) -> Peers {
     let promises = promises.iter().filter(|(of, _)| counted.contains(**of));
     let members = voters.members().iter();

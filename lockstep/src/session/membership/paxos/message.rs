@@ -1,7 +1,7 @@
 //! What peers tell each other about a roster change.
 
 use crate::LogHash;
-use crate::log::{Ballot, Joins, Peers, Value};
+use crate::log::{Ballot, Peers, Readmission, Value};
 use serde::{Deserialize, Serialize};
 
 /// What a peer holds of one peer's batches.
@@ -61,7 +61,7 @@ pub enum Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Request {
     /// The joiner.
-    pub joins: Joins,
+    pub joins: Readmission,
     /// Turns that its world has executed.
     pub turns: u32,
     /// The two halves of its signature.

@@ -1,42 +1,42 @@
 //! The agreement on a roster change: one single-decree Paxos that ends one epoch.
 //!
-//! Pure: no clock, no link, no signature. [`Roster::handle`] takes one [`Input`] and returns what to [`Do`];
-//! whoever runs it decides when a peer is suspected and carries messages. They may be lost, doubled and overtaken.
+//! Pure: no clock, no link, no signature. [`Roster::handle`] takes one [`Input`] and returns [`Effect`]s; the
+//! caller suspects peers and carries messages. They may be lost, doubled and overtaken.
 //!
-//! 1. A coordinator (the lowest peer that nobody suspects and that does not leave) asks to prepare.
-//! 2. Who promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds.
-//! 3. With the promises of a quorum `S` and of everybody who is not suspected, the coordinator proposes what was
-//!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
+//! 1. A coordinator (the lowest peer that is neither suspected nor leaves) asks to prepare.
+//! 2. A peer that promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds.
+//! 3. With the promises of a quorum `S` and of every peer that is not suspected, the coordinator proposes what was
+//!    accepted in the highest ballot that it is told of; else the roster `S`, without leavers and unwanted peers,
 //!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
 //! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it. So does the coordinator
-//!    before it proposes: what nobody has sealed nobody could accept, and whoever tells of it is found out. The value
-//!    names the **log's hash** at the cut, and who holds batches that lead to another one does not accept.
-//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so whoever takes part
-//!    in the next change can fetch all turns of this epoch from one of those who do.
+//!    before it proposes: no peer could accept an unsealed batch, and a peer that tells of one is found out. The value
+//!    names the **log's hash** at the cut, and a peer with batches that lead to another one does not accept.
+//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so each voter
+//!    of the next change can fetch all turns of this epoch from another one.
 //! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
 //!
-//! Nobody who stays has completed more than the cut: it promised, and had all batches of what it had completed. Whoever
-//! is removed may have completed up to `delay` turns more: the batches that took, those who stay had sealed when they
-//! had completed `delay` turns less.
+//! No survivor has completed more than the cut: it promised, and had all batches of what it had completed. A removed
+//! peer may have completed up to `delay` turns more: the batches that took, survivors had sealed when they had
+//! completed `delay` turns less.
 //!
 //! Of a peer that is proved to have signed two batches for one turn nothing counts that is not complete, and alike, at
-//! everybody who stays: the cut is the last turn after which their logs have one hash, and who has completed more goes
+//! all survivors: the cut is the last turn after which their logs have one hash, and a peer with more turns goes
 //! back. No coordinator proposes anything else to two whose logs differ, so this never goes back beyond the epoch.
 //!
 //! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
 //!
-//! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
-//! as another run of its process, and begins that epoch, as everybody does, once it has all turns up to the cut.
+//! A peer that **comes back** ([`Readmission`]) is part of the value, and of nothing before: it votes from the next epoch on,
+//! as another run of its process, and begins that epoch, as all peers do, once it has all turns up to the cut.
 
 mod coordinator;
+mod epoch_vote;
 mod message;
-mod note;
 
-pub use crate::log::{Ballot, Joins, Peers, Value, Voters, decides};
+pub use crate::log::{Ballot, Peers, Readmission, Value, Voters, decides};
 pub use crate::session::ledger::RECENT;
+pub(crate) use epoch_vote::EpochVote;
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};
-pub(crate) use note::Note;
 
 use crate::LogHash;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub enum Input {
     /// A voter said this: also what this peer itself said.
     Heard(u8, Message),
     /// Suspicions may have changed, or batches been stored.
-    Look,
+    Recheck,
 }
 
 /// What there is to see around a peer.
@@ -106,8 +106,8 @@ pub struct View<'a> {
     pub ahead: &'a [LogHash],
     /// Peers that it knows to have signed two batches for one turn.
     pub cheats: Peers,
-    /// Peers of whom it knows that a quorum has another world, or log, than they.
-    pub odd: Peers,
+    /// Peers that have another world, or log, than a quorum, as it knows.
+    pub evident_minority: Peers,
     /// Peers that it knows to have another world, or log, whether or not the others can know that, too.
     pub minority: Peers,
     /// Voters that it suspects: it waits for no promise of theirs.
@@ -116,15 +116,15 @@ pub struct View<'a> {
     pub unwanted: Peers,
     /// Voters that have told of batches and not delivered them: as coordinator it does without their promises where
     /// the others are a quorum.
-    pub disbelieved: Peers,
-    /// Voters of whom it is known why they may go although they answer: they leave, cheat, or a quorum wants them to.
+    pub withholding: Peers,
+    /// Voters that may go although they answer: they leave, cheat, or a quorum wants them to.
     pub excused: Peers,
     /// Voters that this peer hears, and knows no reason to go without.
     pub present: Peers,
-    /// Who follows the match and is to come back with the next roster.
-    pub joiner: Option<Joins>,
-    /// All who have asked to come back in this epoch: nobody else is accepted.
-    pub asked: &'a [Joins],
+    /// The joiner that is to come back with the next roster.
+    pub joiner: Option<Readmission>,
+    /// All joiners that have asked in this epoch: no other is accepted.
+    pub asked: &'a [Readmission],
 }
 
 impl View<'_> {
@@ -137,17 +137,17 @@ impl View<'_> {
     }
 }
 
-/// What is to be done.
+/// What follows from an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Do {
-    /// Tell every voter, this peer itself included: what it says counts once it hears it.
-    Say(Message),
+pub enum Effect {
+    /// Tell every voter, this peer itself included: its own message counts once it hears it.
+    Broadcast(Message),
     /// It is decided. Comes once.
     Decided(Decision),
 }
 
 impl Roster {
-    /// Of peer `me`, at the beginning of an epoch with these voters.
+    /// The state of peer `me` at the beginning of an epoch with these voters.
     pub fn new(me: u8, voters: Voters) -> Self {
         Roster {
             me,
@@ -162,7 +162,7 @@ impl Roster {
         }
     }
 
-    /// Who votes.
+    /// The voters of this epoch.
     pub fn voters(&self) -> Voters {
         self.voters
     }
@@ -183,7 +183,7 @@ impl Roster {
         self.promised
     }
 
-    /// The ballot that this peer coordinates, while it knows of nobody with a higher one.
+    /// The ballot that this peer coordinates, while it knows of no higher one.
     pub fn coordinates(&self) -> Option<Ballot> {
         let ballot = self.coordinating.as_ref()?.ballot;
         let highest = ballot.round >= self.round && self.promised <= Some(ballot);
@@ -213,7 +213,7 @@ impl Roster {
 
     /// Takes one input and returns what to do, in order.
     #[must_use]
-    pub fn handle(&mut self, input: Input, view: &View<'_>) -> Vec<Do> {
+    pub fn handle(&mut self, input: Input, view: &View<'_>) -> Vec<Effect> {
         let mut out = Vec::new();
         if self.decision.is_some() {
             return out;
@@ -242,12 +242,12 @@ impl Roster {
                             self.accept(view, &mut out);
                         }
                     }
-                    // Nobody speaks for another coordinator.
+                    // No peer speaks for another coordinator.
                     Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
                 }
             }
             Input::Heard(..) => {}
-            Input::Look => {
+            Input::Recheck => {
                 self.propose(view, &mut out);
                 self.accept(view, &mut out);
             }
@@ -255,7 +255,7 @@ impl Roster {
         out
     }
 
-    fn coordinate(&mut self, out: &mut Vec<Do>) {
+    fn coordinate(&mut self, out: &mut Vec<Effect>) {
         let ballot = Ballot {
             round: self.round.saturating_add(1),
             peer: self.me,
@@ -266,15 +266,15 @@ impl Roster {
             promised_before: self.answered(),
             has_proposed: false,
         });
-        out.push(Do::Say(Message::Prepare(ballot)));
+        out.push(Effect::Broadcast(Message::Prepare(ballot)));
     }
 
-    fn promise(&mut self, ballot: Ballot, view: &View<'_>, out: &mut Vec<Do>) {
+    fn promise(&mut self, ballot: Ballot, view: &View<'_>, out: &mut Vec<Effect>) {
         if self.promised.is_some_and(|promised| promised >= ballot) {
             return;
         }
         self.promised = Some(ballot);
-        out.push(Do::Say(Message::Promise(Promise {
+        out.push(Effect::Broadcast(Message::Promise(Promise {
             ballot,
             holdings: view.holdings.to_vec(),
             complete: view.complete,
@@ -284,7 +284,7 @@ impl Roster {
         })));
     }
 
-    fn answer(&mut self, from: u8, promise: Promise, view: &View<'_>, out: &mut Vec<Do>) {
+    fn answer(&mut self, from: u8, promise: Promise, view: &View<'_>, out: &mut Vec<Effect>) {
         let Some(own) = &mut self.coordinating else {
             return;
         };
@@ -336,7 +336,7 @@ impl Roster {
     }
 
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
-    fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+    fn accept(&mut self, view: &View<'_>, out: &mut Vec<Effect>) {
         let Some((ballot, value)) = self.proposed else {
             return;
         };
@@ -345,15 +345,16 @@ impl Roster {
             self.proposed = None;
             return;
         }
-        // Nobody is called a cheat unproved, nor odd by who has not seen it, and nobody stays with another log, or with
-        // more turns than count.
+        // No cheat is accepted unproved, no minority unseen, and no peer stays with another log, or with more turns
+        // than count.
         let stays = value.roster.contains(self.me);
         let misplaced = match value.cheats.is_empty() {
             true => view.complete > value.cut,
             false => view.complete < value.cut,
         };
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
-        let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        let known =
+            value.cheats.is_within(view.cheats) && value.minority.is_within(view.evident_minority);
         let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
         if !known || stays && unlike || self.waits_for_others((ballot, value), view) {
             return;
@@ -366,11 +367,11 @@ impl Roster {
         if promised == Some(ballot) && asked && holdings.all(|reaches| reaches) {
             self.accepted = Some((ballot, value));
             self.proposed = None;
-            out.push(Do::Say(Message::Accept(ballot, value)));
+            out.push(Effect::Broadcast(Message::Accept(ballot, value)));
         }
     }
 
-    fn accepted_by(&mut self, from: u8, ballot: Ballot, value: Value, out: &mut Vec<Do>) {
+    fn accepted_by(&mut self, from: u8, ballot: Ballot, value: Value, out: &mut Vec<Effect>) {
         let known = self.accepts.get(&from);
         if known.is_some_and(|(known, _)| *known >= ballot) {
             return;
@@ -388,7 +389,7 @@ impl Roster {
                 accepts,
             };
             self.decision = Some(decision);
-            out.push(Do::Decided(decision));
+            out.push(Effect::Decided(decision));
         }
     }
 }

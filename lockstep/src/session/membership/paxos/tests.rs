@@ -64,11 +64,11 @@ impl Table {
                 false => &[LOG; 16],
             },
             cheats: Peers::default(),
-            odd: Peers::default(),
+            evident_minority: Peers::default(),
             minority: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
-            disbelieved: Peers::default(),
+            withholding: Peers::default(),
             excused: self.unwanted.or(left),
             present: self.present,
             joiner: None,
@@ -76,13 +76,13 @@ impl Table {
         };
         for each in self.rosters[usize::from(at)].handle(input, &view) {
             match each {
-                Do::Say(message) => self.said.push_back((at, message)),
-                Do::Decided(decision) => self.decided[usize::from(at)] = Some(decision),
+                Effect::Broadcast(message) => self.said.push_back((at, message)),
+                Effect::Decided(decision) => self.decided[usize::from(at)] = Some(decision),
             }
         }
     }
 
-    /// Everybody hears all that is said, until nobody says anything more or `ends` says so.
+    /// All peers hear all messages, until none is left or `ends` says so.
     fn run(&mut self, ends: impl Fn(&Message) -> bool) {
         while let Some((from, message)) = self.said.pop_front() {
             if ends(&message) {
@@ -116,7 +116,7 @@ fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
     assert_eq!(table.values(), [None, None, None]);
     table.present = Peers::default();
     for at in [0, 1] {
-        table.tell(at, Input::Look);
+        table.tell(at, Input::Recheck);
     }
     table.run(|_| false);
     assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
@@ -176,14 +176,14 @@ fn a_dead_peer_is_removed_after_what_any_survivor_holds() {
     );
     assert_eq!(table.values(), [None, None, None]);
     table.held[0][2].until = 6;
-    table.tell(0, Input::Look);
+    table.tell(0, Input::Recheck);
     table.run(|_| false);
     assert_eq!(table.values(), [value(0b011, 6), value(0b011, 6), None]);
     assert!(!table.rosters[0].is_frozen());
 }
 
 #[test]
-fn nobody_is_gone_where_all_answer() {
+fn no_peer_is_removed_where_all_answer() {
     let mut table = Table::new(&[&[4, 4], &[4, 4]]);
     table.coordinate(1);
     assert_eq!(table.values(), [value(0b11, 4), value(0b11, 4)]);
@@ -213,7 +213,7 @@ fn a_host_that_leaves_votes_for_its_guest() {
 }
 
 #[test]
-fn who_holds_what_leads_to_another_log_does_not_accept() {
+fn peer_with_batches_of_another_log_does_not_accept() {
     let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
     table.astray.insert(1);
     table.coordinate(0);
@@ -227,7 +227,7 @@ fn who_holds_what_leads_to_another_log_does_not_accept() {
 }
 
 #[test]
-fn what_may_be_decided_is_proposed_again_by_the_next_coordinator() {
+fn next_coordinator_proposes_a_possibly_decided_value() {
     let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
     table.tell(0, Input::Coordinate);
     // The first coordinator dies when its proposal, for all three, has been accepted by the others.
@@ -241,7 +241,7 @@ fn what_may_be_decided_is_proposed_again_by_the_next_coordinator() {
 }
 
 #[test]
-fn a_quorum_removes_who_answers_and_blocks() {
+fn quorum_removes_a_peer_that_answers_and_blocks() {
     let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
     table.unwanted.insert(2);
     table.coordinate(0);
@@ -249,7 +249,7 @@ fn a_quorum_removes_who_answers_and_blocks() {
 }
 
 #[test]
-fn who_is_no_voter_is_not_heard() {
+fn non_voter_is_not_heard() {
     let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
     let prepare = Message::Prepare(Ballot { round: 1, peer: 3 });
     table.tell(0, Input::Heard(3, prepare));
@@ -301,9 +301,9 @@ fn a_decision_is_proved_by_its_accepts() {
     assert!(!changed(&|change| change.accepts[1].1[3] ^= 1));
     assert!(
         !changed(&|change| change.accepts[1].0 = 2),
-        "somebody else's"
+        "another peer's"
     );
-    // Two of three, but only one of the two who stay: nobody who goes on might have all turns.
+    // Two of three, but only one of the two survivors: perhaps no survivor has all turns.
     let other = RosterChange {
         accepts: vec![accept(1), accept(2)],
         ..change.clone()
@@ -314,13 +314,13 @@ fn a_decision_is_proved_by_its_accepts() {
 #[test]
 fn a_note_has_one_encoding() {
     let message = Message::Propose(Ballot { round: 3, peer: 1 }, Value::of(Peers(5), 300));
-    let note = Note { epoch: 2, message };
-    let bytes = note.encode();
-    assert_eq!(Note::decode(&bytes), Ok(note));
-    assert!(Note::decode(&[&bytes[..], &[0]].concat()).is_err());
-    assert!(Note::decode(&bytes[..bytes.len() - 1]).is_err());
+    let vote = EpochVote { epoch: 2, message };
+    let bytes = vote.encode();
+    assert_eq!(EpochVote::decode(&bytes), Ok(vote));
+    assert!(EpochVote::decode(&[&bytes[..], &[0]].concat()).is_err());
+    assert!(EpochVote::decode(&bytes[..bytes.len() - 1]).is_err());
     // A varint in a longer form than needed.
     let mut longer = bytes.clone();
     longer.splice(0..1, [0x82, 0x00]);
-    assert!(Note::decode(&longer).is_err());
+    assert!(EpochVote::decode(&longer).is_err());
 }

@@ -59,7 +59,7 @@ impl Hostile {
         hostile
     }
 
-    /// It comes to who reopens the match, and claims so much.
+    /// It comes to the host of the reopening, and claims so much.
     fn comes(net: &mut Net, key: usize, to: usize, run: u8, claim: Claim) -> Hostile {
         let hostile = Hostile::dials(net, key, to, Incarnation([run; 16]));
         hostile.claims(net, claim);
@@ -177,7 +177,7 @@ fn dead_alike() -> (Net, Vec<Disk>) {
 }
 
 #[test]
-fn who_proves_itself_by_a_run_that_the_log_names_does_not_come() {
+fn guest_with_a_run_of_the_log_is_refused() {
     let (mut net, disks) = dead_alike();
     let start = start_of(&disks[0]);
     net.reopens(0, 90, &disks[0], Duration::from_secs(1));
@@ -189,13 +189,13 @@ fn who_proves_itself_by_a_run_that_the_log_names_does_not_come() {
     net.run(net.now() + Duration::from_millis(1_200));
     hostile.signs(&mut net, start);
     net.run(net.now() + Duration::from_secs(5));
-    // An honest one comes so that was let in just before the others died.
+    // An honest peer comes so that was admitted just before the others died.
     assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));
     assert!(net.reopened_at(0).is_some() && net.reopened_at(2) == net.reopened_at(0));
 }
 
 #[test]
-fn who_proves_itself_by_a_run_of_a_newer_log_than_the_hosts_does_not_come() {
+fn guest_with_a_run_of_a_newer_log_is_refused() {
     let (mut net, old) = dead_alike();
     net.reopens(1, 91, &old[1], NEVER);
     net.comes(0, 90, &old[0], 1);
@@ -203,7 +203,7 @@ fn who_proves_itself_by_a_run_of_a_newer_log_than_the_hosts_does_not_come() {
     net.run(net.now() + Duration::from_secs(10));
     let run = net.session(1).core.incarnation;
     let disks = net.all_die();
-    // Who hosts has lost all since: it hears of that run from peer 2.
+    // The host has lost all since: it hears of that run from peer 2.
     net.reopens(0, 93, &old[0], Duration::from_secs(1));
     net.run(net.now() + Duration::from_millis(100));
     let hostile = Hostile::dials(&mut net, 1, 0, run);
@@ -223,7 +223,7 @@ fn who_proves_itself_by_a_run_of_a_newer_log_than_the_hosts_does_not_come() {
 }
 
 #[test]
-fn who_claims_more_turns_than_anybody_takes_is_turned_away_and_fills_no_memory() {
+fn guest_that_claims_too_many_turns_is_refused() {
     let (mut net, disks) = dead_alike();
     let honest = claim_of(&disks[2]);
     let claims = [
@@ -234,7 +234,7 @@ fn who_claims_more_turns_than_anybody_takes_is_turned_away_and_fills_no_memory()
                 ..honest
             },
         ),
-        // Of a newer epoch, where nobody here can say how many count.
+        // A newer epoch: no peer here knows how many turns count.
         (
             0,
             Claim {
@@ -277,7 +277,7 @@ fn who_claims_more_turns_than_anybody_takes_is_turned_away_and_fills_no_memory()
 }
 
 #[test]
-fn who_gives_its_turns_one_by_one_is_turned_away_in_time() {
+fn guest_that_gives_turns_one_by_one_is_refused_in_time() {
     let (mut net, disks) = dead_alike();
     let honest = claim_of(&disks[2]);
     net.reopens(0, 90, &disks[0], Duration::from_secs(2));
@@ -305,9 +305,9 @@ fn who_gives_its_turns_one_by_one_is_turned_away_in_time() {
 }
 
 #[test]
-fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
+fn host_that_proposes_too_many_turns_fills_no_memory() {
     let (mut net, disks) = dead_alike();
-    // The host is not there: somebody speaks in its place.
+    // The host is not there: an impostor speaks in its place.
     net.comes(1, 91, &disks[1], 0);
     net.comes(0, 90, &disks[0], 2);
     fn reopens(bytes: Vec<u8>) -> Vec<u8> {
@@ -351,7 +351,7 @@ fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
 }
 
 #[test]
-fn who_comes_and_goes_holds_up_nobody() {
+fn guest_that_comes_and_goes_holds_up_no_reopening() {
     // It takes its leave as soon as it is proposed to go on, or comes late every time.
     for late in [false, true] {
         let (mut net, disks) = dead_alike();
@@ -384,7 +384,7 @@ fn who_comes_and_goes_holds_up_nobody() {
 }
 
 #[test]
-fn who_comes_while_the_others_go_on_is_back_in_the_match_at_once() {
+fn late_guest_of_a_reopening_is_back_at_once() {
     let (mut net, disks) = dead_alike();
     net.reopens(0, 90, &disks[0], Duration::from_secs(1));
     net.comes(1, 91, &disks[1], 0);
@@ -403,8 +403,8 @@ fn who_comes_while_the_others_go_on_is_back_in_the_match_at_once() {
 }
 
 #[test]
-fn who_stands_still_alone_does_not_keep_the_others_from_going_on() {
-    // Its process lives, without a quorum, and the host finds it: it has the match to give, and nobody plays it.
+fn stalled_peer_does_not_keep_the_others_from_reopening() {
+    // Its process lives, without a quorum, and the host finds it: it has the match to give, and no peer plays it.
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     let disk = |net: &Net, at: usize| {
@@ -419,11 +419,11 @@ fn who_stands_still_alone_does_not_keep_the_others_from_going_on() {
     net.links.silent.retain(|at| *at == 1);
     net.reopens_near(0, 90, &disks[0], NEVER, &[2]);
     net.run(net.now() + Duration::from_secs(6));
-    assert_eq!(net.end_of(0), None, "nobody plays");
+    assert_eq!(net.end_of(0), None, "no peer plays");
 }
 
 #[test]
-fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
+fn false_word_of_a_reopening_keeps_no_joiner_out() {
     fn reopens(bytes: Vec<u8>) -> Vec<u8> {
         match decode(&bytes) {
             Ok(Answer::Outline { .. } | Answer::Log { .. }) => encode(&Answer::Reopens),
@@ -458,7 +458,7 @@ fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
 }
 
 #[test]
-fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
+fn joiner_refused_at_a_false_reopening_looks_further() {
     fn reopens(bytes: Vec<u8>) -> Vec<u8> {
         match decode(&bytes) {
             Ok(Answer::Outline { .. } | Answer::Log { .. }) => encode(&Answer::Reopens),

@@ -47,7 +47,7 @@ impl Net {
     }
 }
 
-/// Of two that have died, the second goes on alone.
+/// Two peers have died, and the second goes on alone.
 fn branched() -> (Net, Vec<Disk>) {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(15));

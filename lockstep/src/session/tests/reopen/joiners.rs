@@ -81,7 +81,7 @@ fn joiners_that_are_a_quorum_go_on_without_the_third() {
 }
 
 #[test]
-fn joiners_that_are_no_quorum_learn_that_nobody_plays() {
+fn joiners_without_a_quorum_learn_that_no_peer_plays() {
     let (mut net, disks) = all_dead(4);
     // The tie-break is with seat 0.
     net.looks(1, 91, &disks[1], &[0, 2, 3]);
@@ -95,7 +95,7 @@ fn joiners_that_are_no_quorum_learn_that_nobody_plays() {
 }
 
 #[test]
-fn a_joiner_that_is_out_of_the_newest_roster_yields_to_one_that_is_in() {
+fn joiner_out_of_the_newest_roster_yields_to_a_member() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(10));
     net.kill(0);

@@ -1,36 +1,36 @@
-//! Messages as they travel: signed, so that anyone may pass them on.
+//! Messages as they travel: signed, so that any peer may forward them.
 
 use super::{Message, Request};
 use crate::encoding::DecodeError;
-use crate::log::{Document, Joins, Kind, Start};
+use crate::log::{Document, Kind, Readmission, Start};
 use crate::sign::Signer;
 use crate::{MatchId, PeerId};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
-const NOTE_BYTES: usize = 2_048;
+/// Bytes of one vote, at most: more than a promise of the largest roster takes, and little enough to pass many on.
+const VOTE_BYTES: usize = 2_048;
 
-/// What one peer says about the change that ends an epoch.
+/// A peer's message about the change that ends an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct EpochVote {
     /// The epoch.
     pub epoch: u32,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
-impl Note {
+impl EpochVote {
     /// The bytes that are signed, but for the head.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("a note always encodes")
+        postcard::to_allocvec(self).expect("a vote always encodes")
     }
 
-    /// Strict: one note has one encoding, or a decision could not be shown to others.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Note, DecodeError> {
-        match postcard::take_from_bytes::<Note>(bytes) {
-            Ok((note, [])) if bytes.len() <= NOTE_BYTES && note.encode() == bytes => Ok(note),
+    /// Strict: one vote has one encoding, or a decision could not be shown to others.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<EpochVote, DecodeError> {
+        match postcard::take_from_bytes::<EpochVote>(bytes) {
+            Ok((vote, [])) if bytes.len() <= VOTE_BYTES && vote.encode() == bytes => Ok(vote),
             _ => Err(DecodeError {
-                what: "no such note",
+                what: "no such vote",
                 at: 0,
             }),
         }
@@ -41,7 +41,7 @@ impl Note {
 struct Admission {
     match_id: MatchId,
     epoch: u32,
-    joins: Joins,
+    joins: Readmission,
     turns: u32,
 }
 
@@ -63,7 +63,7 @@ impl Request {
         signer: &dyn Signer,
         start: &Start,
         epoch: u32,
-        joins: Joins,
+        joins: Readmission,
         turns: u32,
     ) -> Request {
         let admission = Admission {
@@ -120,14 +120,14 @@ mod tests {
             peer: 2,
         };
         let value = Value {
-            joins: Some(Joins {
+            joins: Some(Readmission {
                 peer: 1,
                 incarnation: Incarnation([4; 16]),
             }),
             ..Value::of(Peers::first(3), 1_000).with_log(LogHash([5; 16]))
         };
         let message = Message::Accept(ballot, value);
-        let content = Note {
+        let content = EpochVote {
             epoch: 129,
             message,
         }

@@ -1,4 +1,4 @@
-//! Peers that come back to a match that stands still, as too few of those who play it are left.
+//! Peers that come back to a match without a quorum.
 
 use super::*;
 use crate::session::wire::Control;
@@ -50,7 +50,7 @@ impl Net {
         self.begin(at, at, run, role);
     }
 
-    /// One of peers 1 to 3, which go on with the match that one of them has hosted again.
+    /// Peer `at` of peers 1 to 3 goes on with the match that one of them has reopened.
     fn goes_on_reopened(&self, at: usize) {
         let causes = self.causes(at);
         assert_eq!(
@@ -62,7 +62,7 @@ impl Net {
         self.is_one_of_them(at, at % 3 + 1);
     }
 
-    /// Three of four die, and two of them come back to the one that is left.
+    /// Three of four die, and two of them come back to the survivor.
     fn with_one_of_four_left() -> Net {
         Net::with_one_of_four_left_where(0)
     }
@@ -84,7 +84,7 @@ impl Net {
 }
 
 #[test]
-fn who_comes_back_to_those_who_are_no_quorum_is_told_within_seconds_and_once() {
+fn rejoin_without_quorum_reports_no_quorum_once() {
     let mut net = Net::with_one_of_four_left();
     // A link that is closed at its other end is not told so here, and takes three of them.
     net.run(net.now() + Duration::from_secs(8));
@@ -97,7 +97,7 @@ fn who_comes_back_to_those_who_are_no_quorum_is_told_within_seconds_and_once() {
 }
 
 #[test]
-fn who_was_told_that_there_is_no_quorum_is_let_in_once_there_is() {
+fn joiner_told_of_quorum_loss_is_admitted_once_a_quorum_is_back() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
@@ -116,7 +116,7 @@ fn who_was_told_that_there_is_no_quorum_is_let_in_once_there_is() {
 }
 
 #[test]
-fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
+fn joiner_that_followed_goes_on_at_the_reopening() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
@@ -137,7 +137,7 @@ fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
 }
 
 #[test]
-fn who_has_followed_without_a_recording_goes_on_where_the_match_is_reopened() {
+fn joiner_without_a_recording_goes_on_at_the_reopening() {
     let mut net = Net::with_one_of_four_left_where(usize::MAX);
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
@@ -149,7 +149,7 @@ fn who_has_followed_without_a_recording_goes_on_where_the_match_is_reopened() {
 }
 
 #[test]
-fn turns_count_that_a_peer_has_only_followed_since_where_it_comes_to_a_reopening() {
+fn followed_turns_count_at_a_reopening() {
     const LACKS: usize = 5;
     let mut net = Net::with_one_of_four_left_where(LACKS);
     let log = net.log_of(3);
@@ -171,11 +171,11 @@ fn turns_count_that_a_peer_has_only_followed_since_where_it_comes_to_a_reopening
 }
 
 #[test]
-fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_world() {
+fn joiner_keeps_its_world_when_a_reopening_fails() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
-    // Of four it knows and reaches one.
+    // It knows and reaches one of four.
     net.links.deaf_between = vec![(3, 2), (3, 0)];
     net.run(net.now() + Duration::from_secs(1));
     net.hosts_again(93, &log, &[1], Duration::from_secs(3));
@@ -192,7 +192,7 @@ fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_worl
 }
 
 #[test]
-fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still() {
+fn joiner_that_followed_reopens_after_the_last_member_left() {
     // The last one goes at once, or when a reopening has come to nothing.
     for tries in [false, true] {
         let mut net = Net::with_one_of_four_left();
@@ -221,7 +221,7 @@ fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still()
 }
 
 #[test]
-fn who_was_just_let_in_is_one_of_the_quorum_where_another_one_dies_then() {
+fn admitted_peer_is_of_the_quorum_when_another_dies_then() {
     for (victim, left) in [(1, 2), (2, 1)] {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -248,13 +248,13 @@ fn who_was_just_let_in_is_one_of_the_quorum_where_another_one_dies_then() {
 }
 
 #[test]
-fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
+fn admitted_peer_forwards_its_admission() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(0);
     net.run(Duration::from_secs(25));
     net.restart(0, 90, net.log_of(0), &[1, 2]);
-    // Who accepts what another one proposes knows first.
+    // An acceptor of another peer's proposal knows first.
     while net.causes(2).len() < 2 {
         assert!(net.now() < Duration::from_secs(40));
         net.run(net.now() + DELAY / 10);
@@ -280,7 +280,7 @@ fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
 }
 
 #[test]
-fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
+fn joiner_ahead_of_a_reopening_resets_its_world() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
@@ -321,7 +321,7 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
 }
 
 #[test]
-fn a_joiner_beyond_a_missed_reopening_begins_its_world_anew_without_blame() {
+fn joiner_ahead_of_a_missed_reopening_begins_its_world_anew() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
@@ -342,7 +342,7 @@ fn a_joiner_beyond_a_missed_reopening_begins_its_world_anew_without_blame() {
 }
 
 #[test]
-fn who_leaves_a_match_that_stands_still_for_want_of_a_quorum_waits_for_nobody() {
+fn leaver_without_a_quorum_waits_for_no_peer() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(15));
     (2..5).for_each(|at| net.kill(at));
@@ -355,7 +355,7 @@ fn who_leaves_a_match_that_stands_still_for_want_of_a_quorum_waits_for_nobody() 
 }
 
 #[test]
-fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_blamed_for_nothing() {
+fn just_admitted_peer_reopens_without_a_fault() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(1);
@@ -370,9 +370,9 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
         let links = lost::between(&net, at, 1);
         net.links.dead.extend(links);
     }
-    let lets_in =
+    let admits =
         |record: &Record| matches!(record, Record::Roster(change) if change.value.joins.is_some());
-    while !net.peers[3].records.iter().any(lets_in) {
+    while !net.peers[3].records.iter().any(admits) {
         assert!(net.now() < Duration::from_secs(40));
         net.run(net.now() + DELAY);
     }
@@ -403,7 +403,7 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
 }
 
 #[test]
-fn who_leaves_just_after_a_change_has_logged_it_before_what_is_signed_after_it() {
+fn leaver_logs_a_change_before_signatures_that_follow() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
@@ -433,7 +433,7 @@ fn who_leaves_just_after_a_change_has_logged_it_before_what_is_signed_after_it()
 }
 
 #[test]
-fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
+fn reopening_host_blames_no_peer_of_another_or_ending_match() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.hosts_again(93, &log, &[0], Duration::from_secs(30));
@@ -448,12 +448,12 @@ fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
 }
 
 #[test]
-fn who_leaves_while_it_waits_at_a_reopening_is_told_what_it_has_followed() {
+fn leaver_of_a_reopening_is_told_what_it_has_followed() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.run(net.now() + Duration::from_secs(8));
     let followed = net.peers[1].loaded + net.peers[1].turns.len() as u32;
-    // Nobody else comes, so that it waits.
+    // No other peer comes, so that it waits.
     net.kill(2);
     net.hosts_again(93, &log, &[0, 1], Duration::from_secs(30));
     net.run(net.now() + Duration::from_secs(5));
@@ -470,7 +470,7 @@ fn who_leaves_while_it_waits_at_a_reopening_is_told_what_it_has_followed() {
 }
 
 #[test]
-fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
+fn joiner_names_missing_players_when_the_last_member_goes() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(0);
@@ -494,7 +494,7 @@ fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
 }
 
 #[test]
-fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
+fn key_without_a_seat_is_refused_at_once_without_a_fault() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(10));
     let stranger = |match_id: u8| Role::Rejoin {
@@ -513,7 +513,7 @@ fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
     net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::NoSeat);
     assert_eq!(net.end_of(2), Some(&refused));
-    // Of another match nobody here can say who has a seat.
+    // No peer here knows the seats of another match.
     net.begin(2, 8, 91, stranger(6));
     net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::OtherMatch);
