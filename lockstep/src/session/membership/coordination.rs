@@ -182,11 +182,11 @@ impl Membership {
         paxos.unproved(&self.view(&seen, around))
     }
 
-    /// Peers that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete.
+    /// Peers that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete; nor
+    /// does a peer that a quorum wants to go.
     fn alive(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
-        let leaves = ledger.batches.leaving();
-        let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
-        let gone = gone.or(leaves).or(around.cheats).or(around.minority);
+        let gone = self.unwanted().or(ledger.batches.leaving());
+        let gone = gone.or(around.cheats).or(around.minority);
         self.epochs.voters().members().without(gone)
     }
 
@@ -219,9 +219,13 @@ impl Membership {
     fn to_go(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         let reasons = ledger.batches.gone().or(around.cheats);
         let reasons = reasons.and(self.epochs.voters().members());
-        reasons
-            .or(self.suspicion.suspects)
-            .or(self.suspicion.to_remove)
+        reasons.or(self.unwanted())
+    }
+
+    /// The voters that this peer suspects or would remove, and those that a quorum wants to go.
+    fn unwanted(&self) -> Peers {
+        let lost = self.suspicion.suspects.or(self.suspicion.to_remove);
+        lost.or(self.votes.still_unwanted(self.epochs.voters()))
     }
 
     /// Whether too few voters are left to decide a change.
@@ -298,9 +302,10 @@ impl Membership {
             return None;
         }
         // A peer that is to go makes no more attempts: each would take the place of one that may decide so.
+        let unwanted = self.votes.still_unwanted(self.epochs.voters());
         let voters = self.epochs.voters().members();
         let asks = match self.sees_cause(around, ledger) {
-            true => voters.without(self.suspicion.to_remove),
+            true => voters.without(self.suspicion.to_remove.or(unwanted)),
             false => Peers::default(),
         };
         let round = self.epochs.paxos.round();

@@ -187,15 +187,19 @@ impl VoteLog {
         self.attempts += 1;
     }
 
-    /// The voters that a quorum wants to go. No promise says that a peer left: its batch does.
+    /// The voters that a quorum has wanted to go at any time of this epoch. That a peer left no promise says: its batch does.
     pub(super) fn unwanted_by_quorum(&self, voters: Voters) -> Peers {
-        let members = voters.members().iter();
-        let unwanted = members.filter(|of| {
-            let against = self.against.iter();
-            let against = against.filter(|(_, unwanted)| unwanted.contains(*of));
-            voters.is_quorum(against.map(|(by, _)| *by).collect())
+        unwanted_by_quorum(voters, &self.against)
+    }
+
+    /// The voters that a quorum wants to go by its newest promises.
+    pub(super) fn still_unwanted(&self, voters: Voters) -> Peers {
+        let promises = self.of_kind(PROMISE);
+        let against = promises.filter_map(|(by, vote)| match &vote.message {
+            Message::Promise(promise) => Some((by, promise.unwanted)),
+            _ => None,
         });
-        unwanted.collect()
+        unwanted_by_quorum(voters, &against.collect())
     }
 
     /// The peers that have begun a later round than this one.
@@ -249,6 +253,16 @@ impl VoteLog {
         let vote = self.votes.get(&(self.epoch, peer, ACCEPT))?;
         (vote.message.ballot() == ballot).then_some(vote.signature)
     }
+}
+
+/// The voters that a quorum is against; `against`: by voter, the peers that it wants to go.
+fn unwanted_by_quorum(voters: Voters, against: &BTreeMap<u8, Peers>) -> Peers {
+    let members = voters.members().iter();
+    let unwanted = members.filter(|of| {
+        let against = against.iter().filter(|(_, peers)| peers.contains(*of));
+        voters.is_quorum(against.map(|(by, _)| *by).collect())
+    });
+    unwanted.collect()
 }
 
 #[cfg(test)]
@@ -305,6 +319,29 @@ mod tests {
         let later = ATTEMPTS_EVERY * 2;
         assert_eq!(log.next_undelivered(peer, 2, later), None);
         assert!(log.next_undelivered(peer, 8, later).is_some());
+    }
+
+    #[test]
+    fn a_voter_is_unwanted_while_the_newest_promises_of_a_quorum_say_so() {
+        let promise = |round, unwanted| {
+            Message::Promise(Promise {
+                ballot: Ballot { round, peer: 0 },
+                holdings: Vec::new(),
+                complete: 0,
+                hashes: Vec::new(),
+                accepted: None,
+                unwanted,
+            })
+        };
+        let voters = Voters::new(Peers::first(3));
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        log.post(1, 0, promise(1, Peers(0b100)), [0; 64]);
+        assert_eq!(log.still_unwanted(voters), Peers::default(), "one of three");
+        log.post(1, 1, promise(1, Peers(0b100)), [0; 64]);
+        assert_eq!(log.still_unwanted(voters), Peers(0b100));
+        log.post(1, 1, promise(2, Peers::default()), [0; 64]);
+        assert_eq!(log.still_unwanted(voters), Peers::default());
+        assert_eq!(log.unwanted_by_quorum(voters), Peers(0b100));
     }
 
     #[test]
