@@ -76,8 +76,8 @@ pub(crate) struct Quality {
     pub heard: u16,
     /// Times that the newest batch has left.
     pub copies: u8,
-    /// By roster index: the first turn whose batch has never left here.
-    sent_until: Vec<TurnNumber>,
+    /// By roster index, what has left here of each peer's batches.
+    passed: Vec<Passed>,
     /// When all that the other side lacked last left.
     pub all_sent: Option<Duration>,
     pub last_sent: Option<Duration>,
@@ -87,6 +87,17 @@ pub(crate) struct Quality {
     pub allowance: u32,
     pub allowance_at: Duration,
     pub lossy_since: Option<Duration>,
+}
+
+/// What has left on a link of one peer's batches.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    /// The first turn whose batch has never left here.
+    until: TurnNumber,
+    /// When the batch before that first left.
+    left_at: Duration,
+    /// The other side had no quicker way to that batch: it was acknowledged no sooner than by what left here.
+    is_needed: bool,
 }
 
 const SENT: usize = 64;
@@ -107,7 +118,7 @@ impl Quality {
             held: Vec::new(),
             heard: 0,
             copies: 0,
-            sent_until: Vec::new(),
+            passed: Vec::new(),
             all_sent: None,
             last_sent: None,
             acknowledge_by: None,
@@ -156,8 +167,18 @@ impl Quality {
             self.held = packet.held.clone();
         }
         // A packet that was overtaken must not take back what a newer one acknowledged.
-        for (held, told) in self.held.iter_mut().zip(&packet.held) {
-            *held = (*held).max(*told);
+        let return_trip = self.rtt.unwrap_or_default() * 3 / 4;
+        for (at, told) in packet.held.iter().enumerate() {
+            let before = self.held[at];
+            self.held[at] = before.max(*told);
+            if let Some(passed) = self.passed.get_mut(at) {
+                let is_news = before < passed.until && *told >= passed.until;
+                let sooner = now < passed.left_at + return_trip;
+                passed.is_needed = match is_news {
+                    true => *told == passed.until && !sooner,
+                    false => passed.is_needed && *told <= passed.until,
+                };
+            }
         }
         self.heard = packet.heard;
         let lossy = self.loss_per_64() > 12;
@@ -225,13 +246,21 @@ impl Quality {
 
     /// The first turn of the peer at this place in the roster whose batch has never left here.
     pub(crate) fn sent_until(&self, at: usize) -> u32 {
-        self.sent_until.get(at).map_or(0, |turn| turn.0)
+        self.passed.get(at).map_or(0, |passed| passed.until.0)
+    }
+
+    /// Whether the other side had no quicker way than this link to what left here last of that peer.
+    pub(crate) fn is_needed_for(&self, at: usize) -> bool {
+        self.passed.get(at).is_some_and(|passed| passed.is_needed)
     }
 
     /// The batch of a turn of the peer at this place in the roster of `peers` leaves.
-    pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize) {
-        self.sent_until.resize(peers, TurnNumber(0));
-        self.sent_until[at] = self.sent_until[at].max(turn.next());
+    pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize, now: Duration) {
+        self.passed.resize(peers, Passed::default());
+        let passed = &mut self.passed[at];
+        if passed.until <= turn {
+            (passed.until, passed.left_at) = (turn.next(), now);
+        }
     }
 
     /// Time after which what was sent should have been acknowledged.
@@ -306,6 +335,40 @@ mod tests {
             },
         );
         assert_eq!(quality.held, held(9));
+    }
+
+    #[test]
+    fn a_link_is_needed_while_no_other_way_is_quicker() {
+        let mut quality = Quality::new(Duration::ZERO);
+        quality.rtt = Some(Duration::from_millis(100));
+        let ms = Duration::from_millis;
+        let mut acknowledge = |quality: &mut Quality, turn, at| {
+            let held = vec![TurnNumber(0), TurnNumber(turn)];
+            let sequence = turn * 10 + 1;
+            quality.received(
+                ms(at),
+                &TurnPacket {
+                    held,
+                    ..packet(sequence)
+                },
+            );
+            quality.is_needed_for(1)
+        };
+        assert!(!acknowledge(&mut quality, 5, 0), "nothing has left here");
+        quality.note_sent(1, TurnNumber(5), 2, ms(1_000));
+        assert!(acknowledge(&mut quality, 6, 1_100));
+        quality.note_sent(1, TurnNumber(6), 2, ms(2_000));
+        assert!(quality.is_needed_for(1), "until more is known");
+        assert!(
+            !acknowledge(&mut quality, 7, 2_070),
+            "sooner than by this link"
+        );
+        quality.note_sent(1, TurnNumber(7), 2, ms(3_000));
+        assert!(acknowledge(&mut quality, 8, 3_100));
+        assert!(
+            !acknowledge(&mut quality, 9, 3_200),
+            "a batch that has not left here"
+        );
     }
 
     #[test]

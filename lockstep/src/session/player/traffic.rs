@@ -411,7 +411,8 @@ impl Player {
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
             for (at, turn) in turns {
-                link.quality.note_sent(at, turn, self.ledger.places.len());
+                link.quality
+                    .note_sent(at, turn, self.ledger.places.len(), core.now);
             }
             if batches.peek().is_none() {
                 break;
@@ -502,9 +503,12 @@ impl Player {
         self.turns.plan().turn() + rtt + Duration::from_millis(30)
     }
 
-    /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end does
-    /// not hear `from`, and no earlier peer is in a place to forward.
+    /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end had no
+    /// quicker way to the last one, or does not hear `from`, and no earlier peer is in a place to forward.
     fn forwards_at_once(&self, core: &Core, from: usize, link: &Link) -> bool {
+        if link.quality.is_needed_for(from) {
+            return true;
+        }
         if link.quality.held.is_empty() || link.quality.heard & bit(from) != 0 {
             return false;
         }
