@@ -62,6 +62,9 @@ impl Scenario {
             reopening: None,
             aftermath: None,
         };
+        // Where a plan does not fit the links, all peers are charged for late turns.
+        let jitter = &mut scenario.weather.jitter;
+        *jitter = (*jitter).min(scenario.plan.turn() * u32::from(scenario.plan.delay_turns));
         scenario.lasts_beyond_healing(random.millis(10_000, 22_000));
         scenario
     }
