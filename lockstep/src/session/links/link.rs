@@ -342,7 +342,7 @@ mod tests {
         let mut quality = Quality::new(Duration::ZERO);
         quality.rtt = Some(Duration::from_millis(100));
         let ms = Duration::from_millis;
-        let mut acknowledge = |quality: &mut Quality, turn, at| {
+        let acknowledge = |quality: &mut Quality, turn, at| {
             let held = vec![TurnNumber(0), TurnNumber(turn)];
             let sequence = turn * 10 + 1;
             quality.received(

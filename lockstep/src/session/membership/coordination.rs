@@ -129,10 +129,23 @@ impl Membership {
     fn due_coordinator(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
         let to_go = self.to_go(around, ledger).without(around.minority);
         let lost = self.suspicion.suspects.or(self.suspicion.to_remove);
-        let first = self.alive(around, ledger).lowest()?;
+        let first = self.first_in_turn(around, ledger)?;
         let knows = !lost.and(to_go).is_empty() || self.suspicion.is_linked(first);
         let due = knows && !to_go.is_empty() && !self.has_lost(around);
         due.then_some(first)
+    }
+
+    /// Looks whether it is still the turn of another peer to begin a change that is due.
+    pub(super) fn watch_succession(&mut self, around: &Surroundings, ledger: &Ledger) {
+        let due = self.due_coordinator(around, ledger);
+        let waits = !self.epochs.is_changing();
+        let other = due.filter(|first| waits && *first != self.me);
+        self.succession.watch(other, around.now);
+    }
+
+    /// The peer whose turn it is to begin a change.
+    fn first_in_turn(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
+        self.succession.first(self.alive(around, ledger))
     }
 
     /// The same, as the peers were last looked at.
@@ -153,7 +166,7 @@ impl Membership {
         let promised = self.epochs.paxos.promised();
         let promised = promised.filter(|ballot| alive.contains(ballot.peer));
         let Some(ballot) = promised.filter(|ballot| ballot.peer != self.me) else {
-            let first = alive.lowest();
+            let first = self.first_in_turn(around, ledger);
             if first != Some(self.me) {
                 return first.into_iter().collect();
             }
@@ -242,7 +255,7 @@ impl Membership {
         ledger: &Ledger,
         signer: &dyn Signer,
     ) -> (Vec<Action>, bool) {
-        let turn_of_another = self.alive(around, ledger).lowest() != Some(self.me);
+        let turn_of_another = self.first_in_turn(around, ledger) != Some(self.me);
         let decided = self.epochs.pending().is_some();
         if turn_of_another || decided {
             return (Vec::new(), false);

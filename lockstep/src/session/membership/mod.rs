@@ -1,7 +1,7 @@
 //! Membership: which peers are of the match, and how that changes.
 //!
 //! A peer that turns wait for is suspected (`suspicion`), players may give it more time (`extensions`), and voters agree on
-//! a roster without it (`paxos`), or with a joiner (`readmission`). Each change begins an epoch (`epochs`). A peer that may
+//! a roster without it (`paxos`), or with a joiner (`readmission`), as one of them in turn (`succession`) proposes. Each change begins an epoch (`epochs`). A peer that may
 //! have been removed while it slept does nothing until a quorum confirms its part (`fence`).
 
 mod coordination;
@@ -10,6 +10,7 @@ mod extensions;
 mod fence;
 pub mod paxos;
 mod readmission;
+mod succession;
 mod suspicion;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use paxos::{EpochVote, Message, Peers, Request, Voters};
 use readmission::Readmissions;
 use sim::Seat;
 use std::time::Duration;
+use succession::Succession;
 use suspicion::{Seen, Suspicion};
 use vote_log::VoteLog;
 
@@ -79,6 +81,7 @@ pub(crate) struct Membership {
     epochs: Epochs,
     votes: VoteLog,
     suspicion: Suspicion,
+    succession: Succession,
     extensions: Extensions,
     fence: Fence,
     readmission: Readmissions,
@@ -103,6 +106,7 @@ impl Membership {
             votes: VoteLog::new(me, epochs.epoch(), now),
             epochs,
             suspicion: Suspicion::new(suspicion, peers, now),
+            succession: Succession::default(),
             extensions: Extensions::default(),
             fence: Fence::new(run, peers, now),
             readmission: Readmissions::new(peers),
@@ -352,7 +356,9 @@ impl Membership {
             minority,
             to_remove: to_remove.or(self.replaced(now, ledger)),
         };
-        self.suspicion.watch(&seen, ledger)
+        let events = self.suspicion.watch(&seen, ledger);
+        self.watch_succession(around, ledger);
+        events
     }
 
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
@@ -610,6 +616,7 @@ impl Membership {
     ) -> Option<RosterChange> {
         let change = self.epochs.begin_next(complete, now)?;
         self.votes.begin_epoch(self.epochs.epoch(), now);
+        self.succession = Succession::default();
         Some(change)
     }
 
