@@ -141,6 +141,7 @@ fn an_end_line_has_every_documented_field() {
         }),
         agreed: 3,
         of: 3,
+        branch_of: None,
     };
     let mut summary = Summary::default();
     summary.counts.issued = 10;

@@ -405,6 +405,7 @@ mod tests {
             }),
             agreed: 1,
             of: 1,
+            branch_of: None,
         };
         let input = Input::default();
         // The whole match, and the second half of it for a late joiner.

@@ -38,7 +38,8 @@ impl Joiner {
             | Control::Lobby(_)
             | Control::Pings(_)
             | Control::Reopen(_)
-            | Control::Rejoin { .. } => {}
+            | Control::Rejoin { .. }
+            | Control::Branch { .. } => {}
             Control::Roster(_) | Control::Evidence(_) => {
                 let from = core.links.get(&link).and_then(|link| link.proved);
                 if from.is_some_and(|(peer, _)| self.sources.is_contact(peer)) {
