@@ -52,6 +52,19 @@ fn survivor_reopens_by_a_button_and_the_host_rejoins() {
 }
 
 #[test]
+fn survivor_reopens_with_those_that_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::REOPEN);
+    bob.until_it_shows(words::NOT_HERE);
+    bob.press(words::BEGIN_NOW);
+    bob.until_it_shows(words::FIRST_COMERS);
+    bob.assert_readable_at_every_size("lobby of a reopening with its first comers");
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
+}
+
+#[test]
 fn survivor_that_waits_reopens_once_the_host_rejoins() {
     let folder = tempfile::tempdir().unwrap();
     let mut bob = host_crashed(folder.path());
@@ -108,10 +121,10 @@ fn host_enters_the_branch_of_a_survivor_by_a_button() {
     let mut bob = host_crashed(folder.path());
     bob.press(of_match::GO_ON_ALONE);
     let mut ada = host_rejoins(folder.path());
-    both_until(&mut ada, &mut bob, words::ENTER_BRANCH, "0:");
+    both_until(&mut ada, &mut bob, of_match::ENTER_BRANCH, "0:");
     ada.assert_readable_at_every_size("a joiner that finds a branch");
     shows_no_command(&ada);
-    ada.press(words::ENTER_BRANCH);
+    ada.press(of_match::ENTER_BRANCH);
     both_until(&mut ada, &mut bob, "0:", "0:");
     assert_eq!(ada.screens.len(), 2, "the match above the menu");
 }

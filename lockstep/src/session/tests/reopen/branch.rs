@@ -134,8 +134,6 @@ fn a_player_below_a_quorum_is_told_of_a_branch_and_enters_it() {
     net.links.deaf_between.clear();
     net.wait(8);
     assert_eq!(net.found(3), [(match_id, turn, true)], "told once");
-    let waits = |event: &Event| matches!(event, Event::JoinerWaits { .. });
-    assert!(!net.peers[3].events.iter().any(waits), "it waits for none");
     assert_eq!((net.faults(2), net.faults(3)), (vec![], vec![]));
     assert_eq!(net.met(2), [], "a match that waits is no branch");
     net.kill(3);
@@ -146,6 +144,30 @@ fn a_player_below_a_quorum_is_told_of_a_branch_and_enters_it() {
     net.wait(10);
     assert_eq!(net.branch_of(3), Some((match_id, turn)));
     assert_eq!(net.causes(3), [RosterCause::Rejoined]);
+}
+
+#[test]
+fn a_player_that_plays_a_branch_does_not_wait_for_a_reopening() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.kill(0);
+    net.wait(6);
+    let disk = net.log_on_disk(0);
+    net.links.silent.clear();
+    net.links.deaf_between.push((0, 1));
+    net.branches(0, 91, Net::known(&disk, &[1]));
+    net.wait(4);
+    let (match_id, turn) = net.branch_of(0).expect("it plays a branch");
+    net.links.deaf_between.clear();
+    net.wait(6);
+    let found = net.found(1);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0, found[0].1), (match_id, turn));
+    let waits = |event: &Event| matches!(event, Event::JoinerWaits { .. });
+    assert!(
+        !net.peers[1].events.iter().any(waits),
+        "with it a quorum is here"
+    );
 }
 
 #[test]
