@@ -199,7 +199,7 @@ impl Facts {
             }
             Event::BranchMet { seats: of, .. } => {
                 self.note(format!(
-                    "{} plays another branch of the match: two branches never merge",
+                    "you and {} play two branches of one match, which never merge",
                     self.all_named(of)
                 ));
             }

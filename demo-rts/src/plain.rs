@@ -186,7 +186,7 @@ pub fn text(line: &Line) -> Option<String> {
         Line::BranchMet {
             turn, seats: of, ..
         } => format!(
-            "{} play another branch of the match, from turn {turn} on: two branches never merge",
+            "another branch of the match began at turn {turn}, with {}: two branches never merge",
             seats(of)
         ),
         Line::BranchFound {

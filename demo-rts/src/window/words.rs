@@ -326,7 +326,7 @@ pub fn branch_found_banner(names: &str, may_enter: bool) -> String {
 }
 
 pub fn branch_met(names: &str) -> String {
-    format!("{names} plays another branch of the match. Two branches never merge: both go on.")
+    format!("You and {names} play two branches of one match. They never merge: each goes on.")
 }
 
 pub fn extension(names: &str, seconds: u64) -> String {

@@ -16,7 +16,8 @@
 //! Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
 //! before it is let in, it learns the end from members that sign it ([`MatchEnd`]).
 //!
-//! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word.
+//! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word. A
+//! player in its match keeps the branches that it [meets](MetBranches).
 //!
 //! A lie names the peer that told it, and another peer is asked. The other side is [`Serve`].
 //!
