@@ -428,7 +428,10 @@ impl Session {
                 lobby.proved(core, link);
                 Step::Stay
             }
-            (Introduced::Proved, Phase::Rejoin(_)) => Step::Stay,
+            (Introduced::Proved, Phase::Rejoin(joiner)) => {
+                joiner.proved(core, link);
+                Step::Stay
+            }
             (Introduced::Proved, Phase::Playing(playing)) => {
                 playing.proved(core, link);
                 Step::Stay

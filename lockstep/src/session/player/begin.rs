@@ -151,6 +151,9 @@ impl Player {
             others
                 .iter()
                 .for_each(|at| player.dialling.seek(usize::from(at)));
+            for link in core.links.keys().copied().collect::<Vec<_>>() {
+                player.tell_of_branch(core, link);
+            }
         }
         for (at, since) in returned.unheard_since.into_iter().enumerate() {
             if let Some(since) = since {

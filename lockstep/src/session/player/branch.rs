@@ -66,8 +66,12 @@ impl Player {
         };
         match Branch::read(host, (&start, &change), match_id, core.signer.as_ref()) {
             Some(branch) => {
-                link.plays_branch = true;
+                let is_news = !std::mem::replace(&mut link.plays_branch, true);
                 self.met.meet(left, branch);
+                // It may not have had a part yet when it was told of this peer's branch.
+                if is_news {
+                    self.tell_of_branch(core, id);
+                }
             }
             None => core.fault(id, Fault::Signature),
         }

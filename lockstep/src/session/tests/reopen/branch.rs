@@ -351,6 +351,24 @@ fn a_match_that_goes_on_comes_before_a_branch() {
 }
 
 #[test]
+fn two_branches_that_begin_at_once_meet() {
+    let mut net = played(15);
+    let disks = net.all_die();
+    // The second one is linked to it before its part begins.
+    net.links.slow_to_load = Some(1);
+    for (at, other) in [(1, 2), (2, 1)] {
+        net.branches(at, 90 + at as u8, Net::known(&disks[at], &[0, other]));
+    }
+    net.wait(9);
+    let checksum = net.peers[1].built.take().expect("it builds its world");
+    net.links.slow_to_load = None;
+    net.input(1, Input::Loaded { checksum });
+    net.wait(10);
+    let [one, other] = [1, 2].map(|at| net.branch_of(at).expect("a branch"));
+    assert_eq!((net.met(1), net.met(2)), (vec![other], vec![one]));
+}
+
+#[test]
 fn two_branches_never_merge_and_a_joiner_is_told_of_both() {
     let mut net = played(15);
     let disks = net.all_die();
