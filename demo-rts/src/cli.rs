@@ -183,6 +183,9 @@ pub struct Host {
     /// With --from: begin after this many seconds without the missing players, if the others are a quorum.
     #[arg(long, value_name = "S", default_value_t = 60, requires = "from", allow_negative_numbers = true, value_parser = options::whole(0, 3_600_u16))]
     pub wait: u16,
+    /// With --from: begin as soon as the players that came are a quorum, without waiting for the rest.
+    #[arg(long, requires = "from")]
+    pub first_comers: bool,
     /// A relay for peers that cannot reach each other. Not available in this version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
@@ -327,14 +330,16 @@ pub struct Common {
     /// Vote to wait longer for a lost player, up to ten minutes.
     #[arg(long)]
     pub patient: bool,
-    /// After quorum loss: `wait` for the missing players, `reopen` the match at once, or `branch`, which goes on alone:
-    /// missing players may enter the branch, and its result is not agreed with the match. Default: `ask`; `wait` without a screen.
+    /// After quorum loss: `wait` for the missing players, `reopen` the match with its first comers, or `branch`, which
+    /// goes on alone: missing players may enter the branch, and its result counts as unagreed. Default: `ask`; `wait`
+    /// without a screen.
     #[arg(long, value_name = "CHOICE", value_parser = options::on_quorum_loss)]
     pub on_quorum_loss: Option<OnQuorumLoss>,
     /// The player's word to enter a branch.
     #[arg(skip)]
     pub into_branch: bool,
-    /// Write one JSON object per line to stdout and nothing else. Implies --headless.
+    /// Write one JSON object per line to stdout and nothing else. Implies --headless. Requests are read from stdin, unless
+    /// that is a terminal: {"request":"enter_branch"} and {"request":"begin_now"}.
     #[arg(long)]
     pub json: bool,
     /// Verbosity on stderr.
@@ -546,6 +551,7 @@ mod tests {
             "demo-rts join @file --headless",
             "demo-rts join @file --from f.replay --headless",
             "demo-rts host --from f.replay --wait 0 --headless",
+            "demo-rts host --from f.replay --first-comers",
             "demo-rts watch f.replay --terminal",
             "demo-rts rejoin x --headless",
             "demo-rts relay --listen 0.0.0.0:1",
@@ -587,6 +593,7 @@ mod tests {
             ("demo-rts skirmish --level brutal", "easy, normal or hard"),
             ("demo-rts host --seats 0", "--seats"),
             ("demo-rts host --wait 3", "--from"),
+            ("demo-rts host --first-comers", "--from"),
             ("demo-rts host --from f --wait 3601", "0 to 3600"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),

@@ -195,7 +195,13 @@ impl Facts {
                 ));
             }
             Event::Branched { .. } => {
-                self.note("this is a branch: its result is not agreed with the match".to_owned());
+                self.note("this is a branch: its result counts as unagreed");
+            }
+            Event::BranchMet { seats: of, .. } => {
+                self.note(format!(
+                    "you and {} play two branches of one match, which never merge",
+                    self.all_named(of)
+                ));
             }
             Event::JoinerWaits { seats: of, .. } => {
                 self.note(format!("{} came back", self.all_named(of)));
@@ -245,6 +251,9 @@ impl Facts {
                     .back()
                     .is_none_or(|last| !last.text.ends_with(&reason))
                 {
+                    if ended.branch_of.is_some() {
+                        self.note("this was a branch: its result counts as unagreed");
+                    }
                     self.note(reason);
                 }
                 self.ended = Some(ended.clone());
@@ -328,10 +337,14 @@ impl Facts {
     pub fn standing(&self) -> String {
         if let Some(ended) = &self.ended {
             let winner = ended.outcome.and_then(|outcome| outcome.winner);
-            return match (ended.outcome, winner) {
+            let standing = match (ended.outcome, winner) {
                 (_, Some(seat)) => format!("over: {} won", self.name(seat)),
                 (Some(_), None) => "over: a draw".to_owned(),
                 (None, None) => format!("over: {}", ended.reason),
+            };
+            return match ended.branch_of {
+                Some(_) => format!("{standing}, unagreed"),
+                None => standing,
             };
         }
         match &self.status {

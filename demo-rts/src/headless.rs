@@ -5,6 +5,7 @@ use crate::log::{LogLevel, say};
 use crate::output::{EndLine, Line, write_json};
 use crate::peer::{Peer, Way, now};
 use crate::plain;
+use crate::requests::{Request, Requests};
 use crate::signals::QuitRequest;
 use lockstep::{Ended, Event, Status};
 use std::io::{self, Write};
@@ -34,8 +35,12 @@ pub fn run(
     if peer.seeks_match() && !json {
         plain::print("looking for the other peers of the match").map_err(Problem::Terminal)?;
     }
+    let requests = match json {
+        true => Requests::listen(),
+        false => Requests::none(),
+    };
     loop {
-        match follow(&mut peer, &mut out, asked) {
+        match follow(&mut peer, &mut out, asked, &requests) {
             Ok(Step::Ends(code)) => return Ok(code),
             Ok(Step::GoesOn(way)) => peer = go_on(peer, way, &mut out)?,
             Err(problem) => {
@@ -57,6 +62,7 @@ fn follow<W: Write>(
     peer: &mut Peer,
     out: &mut Out<W>,
     asked: &QuitRequest,
+    requests: &Requests,
 ) -> Result<Step, Problem> {
     loop {
         if asked.is_set() && !peer.is_leaving() {
@@ -66,7 +72,18 @@ fn follow<W: Write>(
             );
             peer.leave();
         }
-        let mut way = None;
+        let mut way = requests.next().and_then(|request| match request {
+            Request::EnterBranch => {
+                if peer.found_branch().is_none() {
+                    say(LogLevel::Warn, format_args!("there is no branch to enter"));
+                }
+                peer.enter_branch()
+            }
+            Request::BeginNow => {
+                peer.begin_now();
+                None
+            }
+        });
         for event in peer.poll(|_, _| {}) {
             note(&event);
             for mut line in Line::of(&event) {
@@ -104,7 +121,7 @@ fn go_on<W: Write>(mut peer: Peer, way: Way, out: &mut Out<W>) -> Result<Peer, P
     };
     drop(peer);
     let mut peer = run.begin()?;
-    if let Some(ticket) = peer.ticket().filter(|_| !again) {
+    if let Some(ticket) = peer.ticket().filter(|_| way == Way::Reopen && !again) {
         let ticket = ticket.to_string();
         out.write(&Line::Reopen { ticket })?;
     }

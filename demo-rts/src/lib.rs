@@ -46,6 +46,8 @@ mod play_on;
 mod program;
 #[cfg(feature = "play")]
 mod recording;
+#[cfg(feature = "play")]
+mod requests;
 #[cfg(any(feature = "play", feature = "viewer"))]
 pub mod signals;
 #[cfg(feature = "play")]

@@ -130,7 +130,7 @@ pub enum Line {
     },
     /// After quorum loss this peer hosts a reopening.
     Reopen { ticket: String },
-    /// A joiner found players that went on without a quorum, in a branch.
+    /// A peer that waits found players that went on without a quorum, in a branch.
     BranchFound {
         /// The first turn of the branch.
         turn: u32,
@@ -140,6 +140,15 @@ pub enum Line {
         seats: Vec<u8>,
         /// Whether it may be entered: it holds all turns that are final here.
         may_enter: bool,
+    },
+    /// This peer plays a branch, and other players of the match that it left play another one.
+    BranchMet {
+        /// The first turn of the other branch.
+        turn: u32,
+        /// The other branch.
+        match_id: String,
+        /// The seats whose players began it.
+        seats: Vec<u8>,
     },
     /// This peer plays a branch.
     Branch {
@@ -313,6 +322,15 @@ impl Line {
                 match_id: match_id.to_string(),
                 seats: numbers(seats),
                 may_enter: *may_enter,
+            },
+            Event::BranchMet {
+                match_id,
+                turn,
+                seats,
+            } => Line::BranchMet {
+                turn: turn.0,
+                match_id: match_id.to_string(),
+                seats: numbers(seats),
             },
             Event::Branched { turn, match_id, of } => Line::Branch {
                 turn: turn.0,

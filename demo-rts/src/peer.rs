@@ -1,5 +1,6 @@
 //! One peer of a match: its game, the bots on its seats, and its totals.
 
+mod contacts;
 mod network;
 mod quorum_loss;
 
@@ -67,6 +68,10 @@ pub struct Peer {
     again: Option<Again>,
     /// A reopening after quorum loss, which is begun again until its player leaves.
     reopens_again: bool,
+    /// As the host of a reopening it goes on as soon as those that came are a quorum.
+    first_comers: bool,
+    /// Where other players of its match were found on the local network.
+    contacts_found: Vec<Contact>,
     /// The branch that it plays, and its first turn.
     branch: Option<(TurnNumber, MatchId)>,
     /// A branch that its player may enter.
@@ -154,6 +159,8 @@ pub enum Part<'a> {
         replay: &'a Path,
         /// How long it waits for missing players.
         wait: Duration,
+        /// A quorum goes on as soon as it is there.
+        first_comers: bool,
         listen: SocketAddr,
     },
     /// It goes on alone where its recording ends, in a branch that the other players may enter.
@@ -248,6 +255,7 @@ impl Peer {
         let mut id = None;
         let mut leave_after = None;
         let mut again = None;
+        let mut first_comers = false;
         let game = match part {
             Part::Host {
                 terms,
@@ -283,14 +291,23 @@ impl Peer {
                 Match::rejoin((*from).clone(), config)?
             }
             Part::Reopen {
-                from, wait, listen, ..
+                from,
+                wait,
+                listen,
+                first_comers: at_once,
+                ..
             } => {
                 leave_after = common.turns;
                 let network = network_of_player(*listen, common, key, from)?;
                 id = Some(network.signer.id());
                 again = Again::new(common, key, *listen, &network);
                 config.network = Some(network);
-                Match::reopen((*from).clone(), *wait, config)?
+                first_comers = *at_once;
+                let mut game = Match::reopen((*from).clone(), *wait, config)?;
+                if first_comers {
+                    game.source().begin_now();
+                }
+                game
             }
             Part::Branch { from, listen, .. } => {
                 leave_after = common.turns;
@@ -344,6 +361,8 @@ impl Peer {
             seats: Vec::new(),
             again,
             reopens_again: false,
+            first_comers,
+            contacts_found: Vec::new(),
             branch: None,
             found_branch: None,
             into_branch: common.into_branch,
@@ -362,6 +381,11 @@ impl Peer {
     /// Whether it hosts a reopening: a joiner needs a recording of the match.
     pub fn reopens(&self) -> bool {
         self.reopening
+    }
+
+    /// Whether it comes back to a match, and has no part in it yet.
+    pub fn is_back(&self) -> bool {
+        self.rejoining
     }
 
     /// Whether it is looking for the peers of a match to rejoin.
@@ -501,7 +525,7 @@ impl Peer {
                 ..
             } => {
                 self.found_branch = Some(*match_id);
-                if self.into_branch {
+                if self.into_branch && self.seeks_match() {
                     self.enter_branch();
                 }
             }
@@ -560,34 +584,6 @@ impl Peer {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn save_contacts(&self, contacts: &[Contact]) {
-        let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
-            return;
-        };
-        if contacts.len() < 2 {
-            return;
-        }
-        // Where it listens itself: other players seek its next run there.
-        let own = self
-            .id
-            .zip(self.again.as_ref())
-            .map(|(peer, again)| Contact {
-                peer,
-                addresses: vec![again.listen().to_string()],
-            });
-        let others = contacts
-            .iter()
-            .filter(|contact| Some(contact.peer) != self.id);
-        let all: Vec<Contact> = others.cloned().chain(own).collect();
-        let kept = WayBack::beside(path).keep(match_id, &all);
-        if let Err(why) = kept {
-            say(
-                LogLevel::Warn,
-                format_args!("cannot save the addresses of the match's peers: {why}"),
-            );
         }
     }
 

@@ -181,8 +181,14 @@ pub fn text(line: &Line) -> Option<String> {
         }
         Line::Reopen { .. } => "reopening the match: waiting for the missing players".to_owned(),
         Line::Branch { turn, .. } => {
-            format!("playing a branch from turn {turn} on: its result is not agreed with the match")
+            format!("playing a branch from turn {turn} on: its result counts as unagreed")
         }
+        Line::BranchMet {
+            turn, seats: of, ..
+        } => format!(
+            "another branch of the match began at turn {turn}, with {}: two branches never merge",
+            seats(of)
+        ),
         Line::BranchFound {
             turn,
             seats: of,
@@ -285,6 +291,9 @@ fn end_text(end: &EndLine) -> String {
         count(end.bytes_sent, "byte"),
         end.bytes_received
     );
+    if end.unagreed {
+        text.push_str("\n  this was a branch: its result counts as unagreed");
+    }
     if !end.replay.is_empty() {
         text.push_str(&format!("\n  recorded {}", end.replay));
     }

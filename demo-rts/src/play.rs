@@ -82,6 +82,8 @@ struct Table {
     asking: bool,
     /// Whether the player may choose how to go on after quorum loss, and is asked.
     asks_way: bool,
+    /// Whether a branch was found that the player may enter.
+    finds_branch: bool,
     goes_on: Option<NewRun>,
     ended: Option<Ended>,
     closing: bool,
@@ -90,7 +92,10 @@ struct Table {
 impl Table {
     /// The screen of this peer before its match.
     fn of(peer: &mut Peer, title: &str) -> Table {
-        let ticket = peer.ticket().map(|ticket| ticket.to_string());
+        // That of a branch leads players of the match there, and is for no other.
+        let invites = !peer.is_back() || peer.reopens();
+        let ticket = peer.ticket().filter(|_| invites);
+        let ticket = ticket.map(|ticket| ticket.to_string());
         let notice = notice(ticket.as_deref(), peer.reopens());
         Table::new(title, notice, peer.has_person())
     }
@@ -110,6 +115,7 @@ impl Table {
             centre: None,
             asking: false,
             asks_way: false,
+            finds_branch: false,
             goes_on: None,
             ended: None,
             closing: false,
@@ -183,6 +189,7 @@ impl Table {
             }
         }
         self.asks_way &= peer.has_lost_quorum();
+        self.finds_branch = peer.found_branch().is_some();
         lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
@@ -254,9 +261,17 @@ impl Table {
         if !self.message.is_empty() {
             return self.message.clone();
         }
+        let enter = match self.finds_branch {
+            true => "  B = enter the branch of others",
+            false => "",
+        };
         if self.asks_way {
-            return "too few players remain:  w = wait  r = reopen the match  a = go on alone, only for yourself"
-                .to_owned();
+            return format!(
+                "too few players remain:  w = wait  r = reopen the match  a = go on alone, only for yourself{enter}"
+            );
+        }
+        if self.finds_branch {
+            return format!("other players went on in a branch:{enter}");
         }
         let (Some(hand), Some(world)) = (&self.hand, world) else {
             return String::new();
@@ -291,7 +306,15 @@ impl Table {
         match key.code {
             KeyCode::Char('q') if running && !self.closing => self.asking = true,
             KeyCode::Char('q') => self.leave(peer),
-            KeyCode::Char('B') if peer.found_branch().is_some() => peer.enter_branch(),
+            KeyCode::Char('B') if peer.found_branch().is_some() => {
+                if let Some(way) = peer.enter_branch() {
+                    self.go_on(way, peer);
+                }
+            }
+            KeyCode::Char('n') if peer.gathers() => {
+                peer.begin_now();
+                self.message = "the match goes on once enough players are here".to_owned();
+            }
             KeyCode::Char('z') => self.close = !self.close,
             KeyCode::Char('c') => self.chat = Some(String::new()),
             KeyCode::Char('p') => match peer.game().status() {
@@ -398,7 +421,8 @@ fn going_on(way: Way) -> &'static str {
     match way {
         Way::Reopen => "the match is being reopened: missing players come back by rejoining",
         Way::Rejoin => "looking for the player that reopens the match",
-        Way::Alone => "you play on alone, in a branch: its result is not agreed with the match",
+        Way::Alone => "you play on alone, in a branch: its result counts as unagreed",
+        Way::Enter(_) => "entering the branch of other players: its result counts as unagreed",
     }
 }
 
@@ -407,7 +431,8 @@ fn notice(ticket: Option<&str>, reopens: bool) -> String {
         Some(ticket) if reopens => format!(
             "Waiting for the other players. A player that comes back finds this peer by the addresses beside its\n\
              recording. From elsewhere each joins with its recording and its identity of that match:\n\n\
-             demo-rts join {ticket} --from REPLAY\n"
+             demo-rts join {ticket} --from REPLAY\n\n\
+             n: go on without the missing players, once enough are here.\n"
         ),
         Some(ticket) => format!(
             "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n\n\

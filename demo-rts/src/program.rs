@@ -115,6 +115,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     from: &from,
                     replay: path,
                     wait: Duration::from_secs(host.wait.into()),
+                    first_comers: host.first_comers,
                     listen: host.listen,
                 };
                 return play(&part, bots, ("host", Vec::new()), &common, file);

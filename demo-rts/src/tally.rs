@@ -16,7 +16,7 @@ pub struct Tally {
 /// Totals of a match.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// The branch that was played: its result is not agreed with the match it left.
+    /// The branch that was played: its result counts as unagreed with the match it left.
     pub branch: Option<MatchId>,
     pub counts: lockstep::Counts,
     /// From issue to execution.

@@ -172,9 +172,12 @@ pub enum Event {
         /// Its seats.
         seats: Vec<Seat>,
     },
-    /// A joiner has found players of its match that went on without a quorum, in a branch. Peers that could carry on or
-    /// reopen the match were asked before. Told once per branch. The joiner enters only where its player says so:
-    /// [`Live::enter_branch`](crate::Live::enter_branch).
+    /// A peer that waits has found players of its match that went on without a quorum, in a branch. Told once per branch.
+    /// The peer enters only where its player says so: [`Live::enter_branch`](crate::Live::enter_branch).
+    ///
+    /// A joiner is told once peers that could carry on or reopen the match were asked. A peer in its match is told after
+    /// [`NoQuorum`](Self::NoQuorum). It enters in a new incarnation, which [rejoins](crate::Live::rejoin) with its
+    /// recording, and says so at once.
     BranchFound {
         /// The branch.
         match_id: MatchId,
@@ -184,6 +187,16 @@ pub enum Event {
         seats: Vec<Seat>,
         /// Whether the branch may hold all turns that are final at this peer. Otherwise it cannot be entered.
         may_enter: bool,
+    },
+    /// This peer plays a branch, and has met players of the match that it left in another one. Told once per branch. Two
+    /// branches never merge, and each goes on.
+    BranchMet {
+        /// The other branch.
+        match_id: MatchId,
+        /// Its first turn.
+        turn: TurnNumber,
+        /// The seats whose players began it.
+        seats: Vec<Seat>,
     },
     /// This peer's part begins in a branch: a match of its own, whose result counts as unagreed with the match it left.
     Branched {
@@ -312,6 +325,9 @@ pub struct Ended {
     pub agreed: u8,
     /// Peers that were asked to sign it.
     pub of: u8,
+    /// The match that this one has left as a branch: its result counts as unagreed with that match. `None` where it is no
+    /// branch.
+    pub branch_of: Option<MatchId>,
 }
 
 impl Ended {
@@ -324,6 +340,7 @@ impl Ended {
             outcome: None,
             agreed: 0,
             of: 0,
+            branch_of: None,
         }
     }
 }

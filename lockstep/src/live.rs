@@ -12,8 +12,8 @@ use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionCon
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
-    CommandId, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket, Traffic,
-    Transport, TurnNumber,
+    CommandId, Contact, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket,
+    Traffic, Transport, TurnNumber,
 };
 use alone::Alone;
 use asked::Asked;
@@ -192,11 +192,8 @@ impl Live {
         let match_id = MatchId(random()?);
         let secret = random()?;
         let ticket = Ticket {
-            match_id,
             secret,
-            host: network.signer.id(),
-            addresses: network.transport.addresses().into_iter().take(8).collect(),
-            expires_unix_s: unix_time().saturating_add(config.host.invite_for).as_secs(),
+            ..way_to(&network, match_id, config.host.invite_for)
         };
         let host = HostConfig {
             match_id,
@@ -252,13 +249,7 @@ impl Live {
         mut config: Config,
     ) -> Result<Self, Error> {
         let network = network_of(&mut config)?;
-        let ticket = Ticket {
-            match_id: from.match_id,
-            secret: [0; 16],
-            host: network.signer.id(),
-            addresses: network.transport.addresses().into_iter().take(8).collect(),
-            expires_unix_s: unix_time().saturating_add(config.host.invite_for).as_secs(),
-        };
+        let ticket = way_to(&network, from.match_id, config.host.invite_for);
         Live::open(
             Role::Reopen { from, rules, wait },
             Some(ticket),
@@ -269,13 +260,15 @@ impl Live {
 
     /// Goes on alone where an earlier run's log ends, without a quorum: in a branch, a match with an id of its own that
     /// decides nothing in the match it leaves. Seats of missing players are empty, as the terms say. Another player
-    /// enters by [`rejoin`](Self::rejoin) and [`enter_branch`](Self::enter_branch), at this peer's address.
+    /// enters by [`rejoin`](Self::rejoin) and [`enter_branch`](Self::enter_branch), at this peer's address. The ticket leads
+    /// there, names the match that was left, and admits no new player.
     ///
     /// # Errors
     /// As [`host`](Self::host).
     pub fn branch(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
         let network = network_of(&mut config)?;
-        Live::open(Role::Branch { from, rules }, None, network, config)
+        let ticket = way_to(&network, from.match_id, config.host.invite_for);
+        Live::open(Role::Branch { from, rules }, Some(ticket), network, config)
     }
 
     /// Plays alone, in all of `config.own_seats`, at a delay of one turn.
@@ -323,7 +316,8 @@ impl Live {
         Live::open(role, None, alone()?, config)
     }
 
-    /// What invites others into this match; only its host has it.
+    /// What leads others into this match. Only the host of a match or of a reopening has it, and a player that began a
+    /// branch.
     pub fn ticket(&self) -> Option<&Ticket> {
         self.ticket.as_ref()
     }
@@ -355,10 +349,22 @@ impl Live {
         self.tell(ToNetwork::WaitLonger);
     }
 
-    /// Enters a branch, by the word of a joiner's player: one that [`Event::BranchFound`] has told of. A match that a
-    /// quorum carries on, and a reopening, still come first.
+    /// Enters a branch, by the word of a joiner's player: one that [`Event::BranchFound`] has told of, to this incarnation or
+    /// to the one before. A match that a quorum carries on, and a reopening, still come first.
     pub fn enter_branch(&mut self, branch: MatchId) {
         self.tell(ToNetwork::EnterBranch(branch));
+    }
+
+    /// Of the host of a [reopening](Self::reopen): goes on as soon as those that came are a quorum, at the earliest 3 s after
+    /// it began, and does not wait for the rest. Missing players may still [rejoin](Self::rejoin). Without effect elsewhere.
+    pub fn begin_now(&mut self) {
+        self.tell(ToNetwork::BeginNow);
+    }
+
+    /// Tells a joiner where a peer of its match may be found, as by an announcement on the local network. Without effect
+    /// for a peer that it does not know to be of the match.
+    pub fn add_contact(&mut self, contact: Contact) {
+        self.tell(ToNetwork::Contact(contact));
     }
 
     /// Leaves the match. [`Event::Ended`] follows within five seconds and the command delay; until then keep polling.
@@ -629,6 +635,17 @@ fn network_of(config: &mut Config) -> Result<Network, Error> {
     }
     #[cfg(not(feature = "quic"))]
     Err(Error::NoNetwork)
+}
+
+/// The ticket of a peer of this match, which admits no new player.
+fn way_to(network: &Network, match_id: MatchId, lasts: Duration) -> Ticket {
+    Ticket {
+        match_id,
+        secret: [0; 16],
+        host: network.signer.id(),
+        addresses: network.transport.addresses().into_iter().take(8).collect(),
+        expires_unix_s: unix_time().saturating_add(lasts).as_secs(),
+    }
 }
 
 /// The network of a match without other peers, with a key that lasts as long as the match.

@@ -224,6 +224,13 @@ impl Reader {
         branch.unwrap_or(self.start().match_id)
     }
 
+    /// The match that was left, where a branch is played before this turn.
+    pub fn branch_of(&self, turn: TurnNumber) -> Option<MatchId> {
+        let mut before = self.rosters().iter().take_while(|at| at.turn <= turn);
+        let branches = before.any(|at| at.branch.is_some());
+        branches.then_some(self.start().match_id)
+    }
+
     /// Every roster change, by turn.
     pub fn rosters(&self) -> &[RosterAt] {
         &self.scan.rosters

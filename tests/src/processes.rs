@@ -1,7 +1,7 @@
 //! Real processes of the demo, driven by the command line and read by JSON lines.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -76,7 +76,7 @@ impl Process {
             .env_remove("DISPLAY")
             .env_remove("WAYLAND_DISPLAY")
             .envs(around.iter().copied())
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -131,6 +131,15 @@ impl Process {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    /// Writes a line to its stdin.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn write_line(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().expect("piped");
+        writeln!(stdin, "{line}").expect("the process reads");
     }
 
     /// Kills the process, as a crash would.

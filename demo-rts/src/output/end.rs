@@ -43,8 +43,12 @@ pub struct EndLine {
     pub agreed: u8,
     /// Peers that were asked to sign it.
     pub of: u8,
-    /// The branch that was played, whose result is not agreed with the match it left; `null` for a match.
+    /// The branch that was played; `null` for a match.
     pub branch: Option<String>,
+    /// The match that it left; `null` for a match.
+    pub branch_of: Option<String>,
+    /// Whether the result counts as unagreed: that of a branch does.
+    pub unagreed: bool,
 }
 
 impl EndLine {
@@ -79,6 +83,8 @@ impl EndLine {
             agreed: ended.agreed,
             of: ended.of,
             branch: summary.branch.map(|branch| branch.to_string()),
+            branch_of: ended.branch_of.map(|left| left.to_string()),
+            unagreed: ended.branch_of.is_some(),
         }
     }
 }

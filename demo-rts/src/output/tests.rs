@@ -141,6 +141,7 @@ fn an_end_line_has_every_documented_field() {
         }),
         agreed: 3,
         of: 3,
+        branch_of: None,
     };
     let mut summary = Summary::default();
     summary.counts.issued = 10;
@@ -178,6 +179,18 @@ fn an_end_line_has_every_documented_field() {
     assert_eq!(object["checksum"], "deadbeef");
     assert_eq!(object["winner"], 2);
     assert_eq!(object["latency_ms"]["p50"], 300.4);
+    assert_eq!(object["unagreed"], false);
+    let of_a_branch = Ended {
+        branch_of: Some(MatchId([7; 16])),
+        ..ended
+    };
+    let line = serde_json::to_value(EndLine::new(&of_a_branch, &summary)).unwrap();
+    assert_eq!(
+        (&line["unagreed"], &line["branch_of"]),
+        (&json!(true), &json!("0707-0707"))
+    );
+    let text = crate::plain::text(&Line::End(EndLine::new(&of_a_branch, &summary)));
+    assert!(text.is_some_and(|text| text.contains("counts as unagreed")));
     for field in ["p50", "p95", "p99", "max"] {
         assert!(object["latency_ms"].get(field).is_some(), "{field}");
     }

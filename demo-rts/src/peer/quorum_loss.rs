@@ -9,7 +9,9 @@ use crate::plain;
 use crate::recording::beside;
 use lockstep::log::Record;
 use lockstep::quic::Identity;
-use lockstep::{EndReason, Event, JoinRefused, MatchId, Network, PeerId, Rejoin, TurnNumber};
+use lockstep::{
+    EndReason, Event, JoinRefused, MatchId, Network, PeerId, Rejoin, Ticket, TurnNumber,
+};
 use replay::WayBack;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,8 +24,10 @@ pub enum Way {
     Reopen,
     /// It looks for the peer that reopens the match.
     Rejoin,
-    /// It goes on alone in a branch; the result is not agreed with the match.
+    /// It goes on alone in a branch; the result counts as unagreed with the match.
     Alone,
+    /// It enters this branch.
+    Enter(MatchId),
 }
 
 /// What a new run of the same peer needs.
@@ -103,14 +107,41 @@ impl Peer {
 
     /// The branch that its player may enter.
     pub fn found_branch(&self) -> Option<MatchId> {
-        self.found_branch
+        let waits = self.has_lost_quorum() && self.can_go_on();
+        self.found_branch.filter(|_| self.seeks_match() || waits)
     }
 
-    /// Enters the branch that was found, by its player's word.
-    pub fn enter_branch(&mut self) {
-        if let Some(branch) = self.found_branch.take() {
-            self.game.source().enter_branch(branch);
+    /// Enters the branch that was found, by its player's word. A peer that is in its match goes on this way.
+    pub fn enter_branch(&mut self) -> Option<Way> {
+        let branch = self.found_branch()?;
+        if !self.seeks_match() {
+            return Some(Way::Enter(branch));
         }
+        self.found_branch = None;
+        self.game.source().enter_branch(branch);
+        None
+    }
+
+    /// As the host of a reopening it goes on as soon as those that came are a quorum.
+    pub fn begin_now(&mut self) {
+        self.first_comers = true;
+        self.game.source().begin_now();
+    }
+
+    /// Whether it hosts a reopening that has not begun.
+    pub fn gathers(&self) -> bool {
+        self.reopening && self.rejoining
+    }
+
+    /// Whether it goes on as soon as those that came are a quorum.
+    pub fn takes_first_comers(&self) -> bool {
+        self.first_comers
+    }
+
+    /// The ticket by which players of its match find it, where it reopens the match or plays a branch.
+    pub fn way_for_players(&mut self) -> Option<Ticket> {
+        let leads = self.gathers() || self.branch.is_some();
+        self.ticket().filter(|_| leads)
     }
 
     /// The branch that it plays, and its first turn.
@@ -131,6 +162,14 @@ impl Peer {
             return None;
         }
         match (event, choice) {
+            (
+                Event::BranchFound {
+                    match_id,
+                    may_enter: true,
+                    ..
+                },
+                _,
+            ) if self.into_branch && !self.seeks_match() => Some(Way::Enter(*match_id)),
             (Event::NoQuorum { .. }, OnQuorumLoss::Reopen) => Some(Way::Reopen),
             (Event::NoQuorum { .. } | Event::JoinerWaits { .. }, OnQuorumLoss::Branch) => {
                 Some(Way::Alone)
@@ -273,7 +312,7 @@ impl Again {
     fn begin(self, path: &Path, bots: Bots, way: Way) -> Result<Peer, Problem> {
         let from = match way {
             Way::Reopen | Way::Alone => replay::reopen(path),
-            Way::Rejoin => replay::rejoin(path),
+            Way::Rejoin | Way::Enter(_) => replay::rejoin(path),
         };
         let from = from.map_err(unread(path))?;
         let common = Common {
@@ -287,9 +326,10 @@ impl Again {
                 from: &from,
                 replay: path,
                 wait: REOPENS_FOR,
+                first_comers: common.on_quorum_loss() == OnQuorumLoss::Reopen,
                 listen,
             },
-            Way::Rejoin => Part::Rejoin {
+            Way::Rejoin | Way::Enter(_) => Part::Rejoin {
                 from: &from,
                 replay: Some(path),
                 listen,
@@ -302,6 +342,9 @@ impl Again {
         };
         let mut peer = Peer::begin(&part, bots, &common, KeyChoice::Kept, Launch::default())?;
         peer.reopens_again = way == Way::Reopen;
+        if let Way::Enter(branch) = way {
+            peer.game.source().enter_branch(branch);
+        }
         Ok(peer)
     }
 }

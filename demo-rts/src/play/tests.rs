@@ -105,8 +105,37 @@ fn keys_reopen_the_match_or_go_on_alone_after_quorum_loss() {
         press(&mut table, &mut guest, key);
         assert_eq!(table.goes_on.take().map(|run| run.way()), Some(way));
     }
-    let run = guest.new_run(Way::Alone).unwrap();
+    // The host goes on alone, as it would where it cannot hear the guest.
+    let recorded = folder.path().join("host.replay");
+    let from = replay::reopen(&recorded).unwrap();
+    let part = Part::Branch {
+        from: &from,
+        replay: &recorded,
+        listen,
+    };
+    let common = Common {
+        record: Some(folder.path().join("branch.replay")),
+        ..options("host")
+    };
+    let mut host = Peer::start(&part, Bots::None, &common, KeyChoice::Kept).unwrap();
+    until(&mut guest, &mut table, |table| {
+        host.poll(|_, _| {});
+        table.finds_branch
+    });
+    assert!(table.prompt(guest.world()).contains("B = enter"));
+    let branch = guest.found_branch().unwrap();
+    press(&mut table, &mut guest, 'B');
+    let way = table.goes_on.take().map(|run| run.way());
+    assert_eq!(way, Some(Way::Enter(branch)));
+    drop(host);
+    let [reopens, run] = [Way::Reopen, Way::Alone].map(|way| guest.new_run(way).unwrap());
     drop(guest);
+    let mut gathers = reopens.begin().unwrap();
+    let mut table_of_host = Table::of(&mut gathers, "host");
+    assert!(table_of_host.notice.contains("n: go on without"));
+    press(&mut table_of_host, &mut gathers, 'n');
+    assert!(gathers.takes_first_comers());
+    drop(gathers);
     let mut alone = run.begin().unwrap();
     let left = table.facts.turn.expect("it has played");
     let mut table = Table::of(&mut alone, "alone");

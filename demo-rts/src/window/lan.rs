@@ -3,7 +3,7 @@
 //! Announcements are untrusted: reading them is bounded, and unreadable ones are only counted.
 
 use crate::world::MapKind;
-use lockstep::Ticket;
+use lockstep::{Contact, Ticket};
 use mdns_sd::{DaemonEvent, Receiver, ServiceDaemon, ServiceEvent, ServiceInfo};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,28 @@ pub struct Announcement {
 }
 
 impl Announcement {
+    /// Whether new players may join. A reopening, or a branch, is for players of its match: its ticket has no secret.
+    pub fn is_open(&self) -> bool {
+        self.ticket.secret != [0; 16]
+    }
+
+    /// Where a player of a match is found that reopens it, or plays a branch of it.
+    pub fn contact(&self) -> Contact {
+        Contact {
+            peer: self.ticket.host,
+            addresses: self.ticket.addresses.clone(),
+        }
+    }
+
+    /// Its name on the network. Several players may announce one match that is not open.
+    fn name(&self) -> String {
+        let Ticket { match_id, host, .. } = &self.ticket;
+        match self.is_open() {
+            true => match_id.to_string(),
+            false => format!("{match_id}-{host}"),
+        }
+    }
+
     /// As keys and values, each short enough for a DNS record.
     pub fn to_texts(&self) -> Vec<(String, String)> {
         let mut texts = vec![
@@ -188,8 +210,8 @@ impl Lan {
     }
 
     pub fn matches(&self) -> impl Iterator<Item = &Announcement> {
-        let own = self.own.as_ref().map(|(_, own)| own.ticket.match_id);
-        let others = move |found: &&Announcement| Some(found.ticket.match_id) != own;
+        let own = self.own.as_ref().map(|(_, own)| own.name());
+        let others = move |found: &&Announcement| Some(found.name()) != own;
         self.announcements.matches().filter(others)
     }
 
@@ -211,7 +233,11 @@ impl Lan {
         {
             return;
         }
-        let id: String = announcement.ticket.match_id.to_string();
+        let id = announcement.name();
+        // A peer announces one match at a time.
+        if self.own.as_ref().is_some_and(|(_, own)| own.name() != id) {
+            self.withdraw();
+        }
         let host = format!("demo-rts-{id}.local.");
         let texts = announcement.to_texts();
         let port = announcement.ticket.addresses.iter().find_map(|address| {
@@ -302,6 +328,24 @@ mod tests {
             assert!(key.len() + 1 + value.len() <= 255, "{key}");
         }
         assert!(texts.len() > 7, "the ticket is in several parts");
+    }
+
+    #[test]
+    fn players_that_announce_one_match_for_its_own_players_have_names_of_their_own() {
+        let open = announcement(1);
+        let mut reopened = announcement(1);
+        reopened.ticket.secret = [0; 16];
+        let mut branch = reopened.clone();
+        branch.ticket.host = PeerId([9; 32]);
+        assert!(open.is_open() && !reopened.is_open());
+        assert_eq!(read(&reopened.to_texts()), Some(reopened.clone()));
+        assert_eq!(
+            reopened.to_texts().len(),
+            open.to_texts().len(),
+            "no more is told"
+        );
+        assert_ne!(reopened.name(), branch.name());
+        assert!(reopened.name().len() <= 63, "a label of a name");
     }
 
     #[test]

@@ -286,30 +286,41 @@ impl Lobby {
         }
     }
 
+    /// Announces a match that this peer hosts, or reopens, on the local network.
     fn announce(&mut self) {
-        let Kind::Host { wanted, .. } = &self.kind else {
-            return;
-        };
-        let wanted = wanted.clone();
-        let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) else {
-            return;
-        };
+        if let Some(announcement) = self.announcement() {
+            self.front.announce(&announcement);
+        }
+    }
+
+    fn announcement(&mut self) -> Option<Announcement> {
+        if !matches!(self.kind, Kind::Host { .. } | Kind::Reopen { .. }) {
+            return None;
+        }
+        let seats = self.seats()?;
+        let map = self.setup().and_then(|setup| setup.map);
+        let ticket = self.peer.as_mut()?.ticket()?;
         let own = self.peer.as_ref().and_then(Peer::id);
         let own = self.here.iter().find(|peer| own == Some(peer.peer));
-        let Some(own) = own.filter(|_| self.leaving_since.is_none()) else {
-            return;
-        };
+        let own = own.filter(|_| self.leaving_since.is_none())?;
         let taken: usize = self.here.iter().map(|peer| peer.seats.len()).sum();
-        self.front.announce(&Announcement {
+        Some(Announcement {
             host: own.name.clone(),
-            seats: wanted.seats,
-            taken: u8::try_from(taken)
-                .unwrap_or(wanted.seats)
-                .min(wanted.seats),
+            seats,
+            taken: u8::try_from(taken).unwrap_or(seats).min(seats),
             build: BUILD.to_owned(),
-            map: wanted.setup.map,
+            map,
             ticket,
-        });
+        })
+    }
+
+    /// Tells a joiner of players that were found on the local network.
+    fn note_players_found(&mut self) {
+        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.seeks_match()) {
+            for contact in self.front.players_found() {
+                peer.note_contact(&contact);
+            }
+        }
     }
 
     /// Seats of the match, once known.
@@ -360,7 +371,13 @@ impl Lobby {
         let open = self.places().iter().filter(|place| place.is_none()).count();
         let unready = self.here.iter().filter(|peer| !peer.ready).count();
         match self.here.is_empty() {
-            _ if matches!(self.kind, Kind::Reopen { .. }) => words::awaited(open),
+            _ if matches!(self.kind, Kind::Reopen { .. }) => {
+                let peer = self.peer.as_ref();
+                match peer.is_some_and(|peer| peer.takes_first_comers() && open > 0) {
+                    true => words::FIRST_COMERS.to_owned(),
+                    false => words::awaited(open),
+                }
+            }
             true => words::CONNECTING.to_owned(),
             false => words::missing(open, unready),
         }
@@ -380,6 +397,7 @@ impl Screen for Lobby {
         }
         front.listen();
         self.announce();
+        self.note_players_found();
         front.draw_ground(input, canvas);
         if input.closing || self.leaving_since.is_some() {
             self.leave();
@@ -454,8 +472,13 @@ impl Screen for Lobby {
             Some(Pressed::Copy) => self.copy_ticket(),
             Some(Pressed::GoOn(way)) => self.go_on(way),
             Some(Pressed::Enter) => {
+                if let Some(way) = self.peer.as_mut().and_then(Peer::enter_branch) {
+                    self.go_on(way);
+                }
+            }
+            Some(Pressed::BeginNow) => {
                 if let Some(peer) = &mut self.peer {
-                    peer.enter_branch();
+                    peer.begin_now();
                 }
             }
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
@@ -481,6 +504,8 @@ enum Pressed {
     GoOn(Way),
     /// Into the branch that was found.
     Enter,
+    /// With those that came to a reopening.
+    BeginNow,
     Leave,
 }
 

@@ -303,12 +303,30 @@ pub const TOO_FEW: &str = "Too few players remain";
 pub const WAIT: &str = "Wait";
 pub const REOPEN: &str = "Reopen the match";
 pub const GO_ON_ALONE: &str = "Go on alone";
+pub const ENTER_BRANCH: &str = "Enter the branch";
+pub const UNAGREED: &str = "This was a branch: its result counts as unagreed.";
 
 pub fn ways(lost: &str) -> String {
     format!(
         "Connection to {lost} lost. If you wait or reopen the match, missing players find you by rejoining. \
-         If you go on alone, in a branch, missing players may enter it, and its result is not agreed with the match."
+         If you go on alone, in a branch, missing players may enter it, and its result counts as unagreed."
     )
+}
+
+pub fn branch_found(names: &str) -> String {
+    format!("{names} went on in a branch without you.")
+}
+
+pub fn branch_found_banner(names: &str, may_enter: bool) -> String {
+    let how = match may_enter {
+        true => "Esc: choose what to do.",
+        false => "It lacks turns of yours and cannot be entered.",
+    };
+    format!("{} {how}", branch_found(names))
+}
+
+pub fn branch_met(names: &str) -> String {
+    format!("You and {names} play two branches of one match. They never merge: each goes on.")
 }
 
 pub fn extension(names: &str, seconds: u64) -> String {

@@ -6,8 +6,8 @@ use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
-    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, MatchId, Status,
-    Traffic, Transport,
+    Channel, Contact, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, MatchId,
+    Status, Traffic, Transport,
 };
 use sim::Seat;
 use std::collections::VecDeque;
@@ -29,6 +29,8 @@ pub(super) enum ToNetwork {
     Resume,
     WaitLonger,
     EnterBranch(MatchId),
+    BeginNow,
+    Contact(Contact),
     Leave,
     /// The game has dropped the match.
     Stop,
@@ -231,6 +233,8 @@ impl Network {
                 ToNetwork::Resume => self.handle(Input::Resume),
                 ToNetwork::WaitLonger => self.handle(Input::WaitLonger),
                 ToNetwork::EnterBranch(branch) => self.handle(Input::EnterBranch(branch)),
+                ToNetwork::BeginNow => self.handle(Input::BeginNow),
+                ToNetwork::Contact(contact) => self.handle(Input::Contact(contact)),
                 ToNetwork::Leave => self.handle(Input::Leave),
                 ToNetwork::Stop => return false,
             }

@@ -3,7 +3,8 @@
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Bundle, Record, Start, Terms};
 use crate::{
-    Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin, TurnNumber,
+    Channel, Contact, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin,
+    TurnNumber,
 };
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -78,6 +79,11 @@ pub enum Input<'a> {
     /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
     /// of it.
     EnterBranch(MatchId),
+    /// The player of a reopening's host goes on with those that are here, as soon as they are a quorum.
+    BeginNow,
+    /// A peer of the match that a joiner looks for may be found at these addresses. One that the joiner does not know to be
+    /// of the match is ignored.
+    Contact(Contact),
     /// The world has executed the next turn.
     Executed {
         /// Checksum of the world after it.

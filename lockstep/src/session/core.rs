@@ -215,6 +215,7 @@ impl Core {
             up_at: self.now,
             heard_at: self.now,
             asked: false,
+            plays_branch: false,
             messages: 0,
             strange: 0,
             epoch: None,

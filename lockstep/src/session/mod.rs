@@ -337,6 +337,16 @@ impl Session {
                     joiner.enter_branch(branch);
                 }
             }
+            Input::BeginNow => {
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    lobby.begin_now(core);
+                }
+            }
+            Input::Contact(contact) => {
+                if let Phase::Rejoin(joiner) = &mut self.phase {
+                    joiner.find(core, contact);
+                }
+            }
             Input::Executed {
                 checksum,
                 outcome,
@@ -418,7 +428,10 @@ impl Session {
                 lobby.proved(core, link);
                 Step::Stay
             }
-            (Introduced::Proved, Phase::Rejoin(_)) => Step::Stay,
+            (Introduced::Proved, Phase::Rejoin(joiner)) => {
+                joiner.proved(core, link);
+                Step::Stay
+            }
             (Introduced::Proved, Phase::Playing(playing)) => {
                 playing.proved(core, link);
                 Step::Stay

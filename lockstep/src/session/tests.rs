@@ -46,6 +46,8 @@ struct Peer {
     retracted: Vec<u32>,
     /// Turns of the snapshot that its world began with.
     loaded: u32,
+    /// The world that it builds slowly, until a test says that it is there.
+    built: Option<Checksum>,
     executed: u64,
     diverges_at: Option<u64>,
     /// Time that its machine takes for a tick.
@@ -89,6 +91,8 @@ struct Links {
     heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
     /// Pairs of peers between which nothing comes up for now.
     deaf_between: Vec<(usize, usize)>,
+    /// A peer whose world takes long to be built.
+    slow_to_load: Option<usize>,
     /// A peer that has moved: dials to its old address come to nothing.
     moved: Option<usize>,
     /// A peer that says what is not so.
@@ -117,6 +121,7 @@ impl Peer {
             tail: Tail::default(),
             retracted: Vec::new(),
             loaded: 0,
+            built: None,
             executed: 0,
             diverges_at: None,
             step: Duration::from_millis(2),
@@ -275,6 +280,16 @@ fn write(records: &mut Vec<Record>, change: &TailChange<'_>) {
     records.extend(change.write.iter().cloned().map(Record::Bundle));
 }
 
+impl Around<'_> {
+    fn loaded(&mut self, at: usize, checksum: Checksum) -> Option<Input<'static>> {
+        if self.links.slow_to_load == Some(at) {
+            self.peers[at].built = Some(checksum);
+            return None;
+        }
+        Some(Input::Loaded { checksum })
+    }
+}
+
 impl Surroundings for Around<'_> {
     fn perform(&mut self, at: usize, output: Output) -> Option<Input<'static>> {
         let peer = &mut self.peers[at];
@@ -283,8 +298,7 @@ impl Surroundings for Around<'_> {
                 peer.retracted.extend(retracted.map(|from| from.0));
                 peer.turns.clear();
                 (peer.loaded, peer.executed) = (0, 0);
-                let checksum = Checksum(1);
-                return Some(Input::Loaded { checksum });
+                return self.loaded(at, Checksum(1));
             }
             Output::Load {
                 turns, retracted, ..
@@ -296,8 +310,7 @@ impl Surroundings for Around<'_> {
                 }
                 peer.turns.truncate((turns - peer.loaded) as usize);
                 peer.executed = u64::from(turns);
-                let checksum = Checksum(turns * 3);
-                return Some(Input::Loaded { checksum });
+                return self.loaded(at, Checksum(turns * 3));
             }
             Output::Execute(bundle) => return Some(peer.execute(bundle, self.decided_after)),
             Output::Save { turns } => {

@@ -94,6 +94,13 @@ pub(crate) enum Control {
     Evidence(Vec<WireBatch>),
     /// Host to all in the lobby: round trips to its guests, in milliseconds.
     Pings(Vec<(PeerId, u16)>),
+    /// From a player of a branch, to a peer of the match that it left: how it left that match, and what it plays now.
+    Branch {
+        left: MatchId,
+        /// The roster change by which its log left that match, encoded.
+        change: Vec<u8>,
+        match_id: MatchId,
+    },
 }
 
 impl Control {

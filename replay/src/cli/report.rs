@@ -515,7 +515,7 @@ fn branches_text(reader: &Reader, to: &mut Printer<'_>) {
         if let Some(branch) = at.branch {
             let seats: Vec<String> = at.seats.iter().map(|seat| seat.0.to_string()).collect();
             to.line(&format!(
-                "branch     from turn {} ({}) on match {branch} of seat {}, without a quorum: its result is not agreed with the match",
+                "branch     from turn {} ({}) on match {branch} of seat {}, without a quorum: its result counts as unagreed",
                 thousands(u64::from(at.turn.0)),
                 clock(reader.time_of(at.turn)),
                 seats.join(", ")
@@ -541,7 +541,7 @@ fn result_text(reader: &Reader) -> String {
     let result = result_of(reader);
     match reader.match_id() == reader.start().match_id {
         true => result,
-        false => format!("{result}, in a branch: not agreed with the match"),
+        false => format!("{result}, in a branch: counts as unagreed"),
     }
 }
 

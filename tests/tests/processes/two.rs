@@ -1,5 +1,8 @@
 //! Matches of two: after a crash of either player both play on, and the survivor is never stuck.
 
+mod branches;
+mod first_comers;
+
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,29 +15,35 @@ const AWAITED: Duration = Duration::from_secs(30);
 
 /// A match of two at turn 40, with these options for both. Returns its peers by seat, each with the name of its files.
 fn playing(all: &[&str], folder: &Path) -> [(Process, String); 2] {
+    let mut peers = playing_of(2, all, folder).into_iter();
+    [(); 2].map(|()| peers.next().expect("two peers"))
+}
+
+/// The same for a match of so many.
+fn playing_of(peers: usize, all: &[&str], folder: &Path) -> Vec<(Process, String)> {
     let setting = Setting {
         program: Path::new(PROGRAM),
         first: &["demo"],
-        peers: 2,
+        peers,
         host: &["--map-seed", "4", "--turns", "2000", "--plan", "100x2"],
         all,
     };
     let MatchOf { peers, .. } = MatchOf::start(&setting, folder);
     let named = peers.into_iter().enumerate();
-    let mut named = named.map(|(at, peer)| (peer, format!("peer{at}")));
-    let mut peers = [(); 2].map(|()| named.next().expect("two peers"));
-    let seats = peers.each_mut().map(|(peer, _)| {
-        let start = peer.wait_for("start", AWAITED).expect("the match begins");
-        start["seat"].as_u64().expect("a number")
-    });
-    if seats == [1, 0] {
-        peers.reverse();
-    }
-    for (peer, _) in &mut peers {
+    let mut by_seat: Vec<(u64, Process, String)> = named
+        .map(|(at, mut peer)| {
+            let start = peer.wait_for("start", AWAITED).expect("the match begins");
+            let seat = start["seat"].as_u64().expect("a number");
+            (seat, peer, format!("peer{at}"))
+        })
+        .collect();
+    by_seat.sort_by_key(|(seat, ..)| *seat);
+    for (_, peer, _) in &mut by_seat {
         let reached = |event: &Value| event["event"] == "turn" && event["turn"] == 40;
         assert!(peer.wait_until(AWAITED, reached).is_some());
     }
-    peers
+    let peers = by_seat.into_iter();
+    peers.map(|(_, peer, files)| (peer, files)).collect()
 }
 
 /// The player of these files comes back.
@@ -76,6 +85,12 @@ fn plays_on(peer: &mut Process, since: Instant) -> Value {
 /// The newest events, for the message of a failure.
 fn tail(peer: &Process) -> Vec<Value> {
     peer.events[peer.events.len().saturating_sub(12)..].to_vec()
+}
+
+/// Waits until this peer plays a branch. The line that says so.
+fn branches(peer: &mut Process) -> Value {
+    let branch = peer.wait_for("branch", AWAITED);
+    branch.unwrap_or_else(|| panic!("no branch: {:?}\n{}", tail(peer), peer.errors_now()))
 }
 
 /// Both leave, one after the other, and their recordings agree. Their last lines.
@@ -247,6 +262,7 @@ fn seat_0_enters_a_branch(comes_first: bool) {
     let ends = end((survivor, &recorded), joiner, folder);
     for line in ends {
         assert_eq!(line["branch"], branch["match_id"]);
+        assert_eq!((&line["branch_of"], &line["unagreed"]), (&of, &json!(true)));
     }
     // The branch is named by its first turn, beside the match's own recording too, which ends there.
     let verified = demo(&["replay", "verify", "--json", &recorded], folder);

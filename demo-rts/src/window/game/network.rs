@@ -112,13 +112,23 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
                 3_600,
             )
         }
+        Event::BranchFound {
+            seats, may_enter, ..
+        } => {
+            let text = words::branch_found_banner(&names(seats), *may_enter);
+            (text, theme::ACCENT, 3_600)
+        }
+        Event::BranchMet { seats, .. } => (words::branch_met(&names(seats)), theme::ACCENT, 10),
         Event::Slept { away } => (words::slept(away.as_secs_f32()), theme::ACCENT, 5),
         Event::RecordingStopped { why } => (words::recording(&why.to_string()), theme::BAD, 10),
         _ => return None,
     };
     let ends_with_wait = matches!(
         event,
-        Event::Suspected { .. } | Event::NoQuorum { .. } | Event::Extension { .. }
+        Event::Suspected { .. }
+            | Event::NoQuorum { .. }
+            | Event::BranchFound { .. }
+            | Event::Extension { .. }
     );
     let banner = Banner {
         text,

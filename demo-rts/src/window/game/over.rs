@@ -168,7 +168,10 @@ pub fn result(
     let area = panel(&mut ui, wide, table + graphs, &title);
     let line = ui.units(30.0);
     let mut y = area.y;
-    let detail = words::title_of(&ended.reason.to_string());
+    let mut detail = words::title_of(&ended.reason.to_string());
+    if ended.branch_of.is_some() {
+        detail = format!("{detail}. {}", words::UNAGREED);
+    }
     ui.label(
         (area.x, y),
         area.w,
@@ -405,6 +408,7 @@ mod tests {
             }),
             agreed: 1,
             of: 1,
+            branch_of: Some(lockstep::MatchId([7; 16])),
         };
         let input = Input::default();
         // The whole match, and the second half of it for a late joiner.
@@ -433,6 +437,8 @@ mod tests {
                     canvas.texts().iter().any(|text| text.text == wanted)
                 };
                 assert!(shows(&canvas, "Defeat: seat 1 won"));
+                let unagreed = format!("The game is decided. {}", words::UNAGREED);
+                assert!(shows(&canvas, &unagreed));
                 assert!((0..seats).all(|seat| shows(&canvas, &format!("seat {seat}"))));
                 for title in words::viewer::GRAPHS {
                     assert!(shows(&canvas, title), "{title} at {size:?}, {zoom}");

@@ -13,10 +13,11 @@ use crate::facts::Facts;
 use crate::names::name_seats;
 use crate::news::News;
 use crate::output::{EndLine, Line};
-use crate::peer::{NewRun, Peer, Way};
+use crate::peer::{BUILD, NewRun, Peer, Way};
 use crate::plain;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
+use crate::window::lan::Announcement;
 use crate::window::letters::Weight;
 use crate::window::lobby::Between;
 use crate::window::menu::Front;
@@ -100,8 +101,11 @@ pub struct Game {
     front: Option<Rc<Front>>,
     /// The new run with which the peer goes on after quorum loss.
     goes_on: Option<NewRun>,
-    /// Names of the lost players.
+    /// Names of the lost players, and of those that play a branch that was found.
     lost: String,
+    in_branch: String,
+    /// The branch that this peer plays is announced on the local network.
+    is_announced: bool,
     facts: Facts,
     news: News,
     settings: Shared,
@@ -144,6 +148,8 @@ impl Game {
             front: None,
             goes_on: None,
             lost: String::new(),
+            in_branch: String::new(),
+            is_announced: false,
             facts,
             news: News::without_tiles(),
             settings,
@@ -265,6 +271,17 @@ impl Game {
                 let names = missing.iter().map(|seat| self.facts.name(*seat));
                 self.lost = names.collect::<Vec<_>>().join(", ");
                 if self.peer.asks_way() && self.leaving.is_none() {
+                    self.over = Over::Ways;
+                    self.memory.focus(0);
+                }
+            }
+            Event::BranchFound { seats, .. } => {
+                let names = seats.iter().map(|seat| self.facts.name(*seat));
+                self.in_branch = names.collect::<Vec<_>>().join(", ");
+                if self.peer.found_branch().is_some()
+                    && self.peer.asks_way()
+                    && self.leaving.is_none()
+                {
                     self.over = Over::Ways;
                     self.memory.focus(0);
                 }
@@ -468,6 +485,48 @@ impl Game {
         }
     }
 
+    fn ask_way(&mut self, input: &Input, canvas: &mut Canvas) -> Option<ways::Answer> {
+        let found = self.peer.found_branch();
+        let branch = found.map(|_| self.in_branch.as_str());
+        ways::ask(canvas, input, &mut self.memory, (&self.lost, branch))
+    }
+
+    /// Announces a branch on the local network while it is played: missing players may enter it.
+    fn announce_branch(&mut self) {
+        let Some(front) = self.front.clone() else {
+            return;
+        };
+        match self.announcement() {
+            Some(announcement) => {
+                front.listen();
+                front.announce(&announcement);
+                self.is_announced = true;
+            }
+            None if std::mem::take(&mut self.is_announced) => {
+                front.withdraw();
+                front.stop_listening();
+            }
+            None => {}
+        }
+    }
+
+    fn announcement(&mut self) -> Option<Announcement> {
+        let is_over = self.ended.is_some() || self.leaving.is_some() || self.goes_on.is_some();
+        self.peer.branch().filter(|_| !is_over)?;
+        let ticket = self.peer.way_for_players()?;
+        let own = self.seats.iter().find(|info| info.peer == ticket.host)?;
+        let seats = u8::try_from(self.seats.len()).ok()?;
+        let absent = u8::try_from(self.facts.left.len()).ok()?;
+        Some(Announcement {
+            host: own.name.clone(),
+            seats,
+            taken: seats.saturating_sub(absent),
+            build: BUILD.to_owned(),
+            map: None,
+            ticket,
+        })
+    }
+
     /// Draws the panel over the match. Returns whether to leave the screen.
     fn draw_over(&mut self, input: &Input, canvas: &mut Canvas) -> bool {
         let choice = match self.over {
@@ -499,8 +558,14 @@ impl Game {
                 }
                 None
             }
-            Over::Ways => match ways::ask(canvas, input, &mut self.memory, &self.lost) {
+            Over::Ways => match self.ask_way(input, canvas) {
                 Some(ways::Answer::Wait) => Some(Choice::Close),
+                Some(ways::Answer::Enter) => {
+                    if let Some(way) = self.peer.enter_branch() {
+                        self.go_on(way);
+                    }
+                    None
+                }
                 Some(ways::Answer::GoOn(way)) => {
                     self.go_on(way);
                     None
@@ -550,6 +615,7 @@ impl Screen for Game {
             self.leave();
         }
         self.follow();
+        self.announce_branch();
         if self.over == Over::Ways && !self.has_ways() {
             self.over = Over::Nothing;
         }

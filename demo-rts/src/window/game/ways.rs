@@ -1,4 +1,4 @@
-//! The choice after quorum loss: wait, reopen the match, or go on alone.
+//! The choice after quorum loss: wait, reopen the match, go on alone, or enter a branch that was found.
 
 use crate::peer::Way;
 use crate::window::canvas::{Canvas, Rect};
@@ -11,11 +11,19 @@ use crate::window::{theme, words};
 pub enum Answer {
     Wait,
     GoOn(Way),
+    /// Into the branch that was found.
+    Enter,
     Leave,
 }
 
-/// Asks in the middle of the window. The keyboard's focus starts on the answer that changes nothing.
-pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory, lost: &str) -> Option<Answer> {
+/// Asks in the middle of the window, with the names of the lost players, and of those that play a branch to enter. The
+/// keyboard's focus starts on the answer that changes nothing.
+pub fn ask(
+    canvas: &mut Canvas,
+    input: &Input,
+    memory: &mut Memory,
+    (lost, branch): (&str, Option<&str>),
+) -> Option<Answer> {
     let mut ui = Ui::new(canvas, input, memory);
     let whole = ui.canvas.whole();
     ui.canvas.begin_above();
@@ -25,7 +33,10 @@ pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory, lost: &str) 
     let head = ui.canvas.line_height(ui.units(theme::HEADING));
     let wide = ui.units(560.0).min(whole.w);
     let inside = wide - 2.0 * gap;
-    let text = words::ways(lost);
+    let text = match branch {
+        Some(players) => format!("{} {}", words::branch_found(players), words::ways(lost)),
+        None => words::ways(lost),
+    };
     let size = ui.units(theme::BODY);
     let lines = wrapped(ui.canvas, &text, size, Weight::Regular, inside).len();
     let text_high = ui.canvas.line_height(size) * lines as f32;
@@ -33,8 +44,10 @@ pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory, lost: &str) 
         (words::WAIT, Answer::Wait),
         (words::REOPEN, Answer::GoOn(Way::Reopen)),
         (words::GO_ON_ALONE, Answer::GoOn(Way::Alone)),
-        (words::LEAVE_MATCH, Answer::Leave),
     ];
+    let enter = branch.map(|_| (words::ENTER_BRANCH, Answer::Enter));
+    let leave = (words::LEAVE_MATCH, Answer::Leave);
+    let answers: Vec<(&str, Answer)> = answers.into_iter().chain(enter).chain([leave]).collect();
     let rows = answers.len() as f32 * (row + between);
     let high = 2.0 * gap + head + between + text_high + rows;
     let (x, y) = ((whole.w - wide) / 2.0, (whole.h - high) / 2.0);
@@ -71,7 +84,10 @@ mod tests {
     #[test]
     fn choice_after_quorum_loss_is_readable_at_every_size() {
         let names = ["M".repeat(32), "W".repeat(32), "Ada".to_owned()].join(", ");
-        for size in SIZES {
+        for (size, branch) in SIZES
+            .into_iter()
+            .flat_map(|size| [(size, None), (size, Some("Ada, Bob"))])
+        {
             for zoom in [0.75, 1.0, 1.4] {
                 let mut canvas = Canvas::new();
                 canvas.begin(size, zoom);
@@ -79,13 +95,20 @@ mod tests {
                     size,
                     ..Input::default()
                 };
-                ask(&mut canvas, &input, &mut Memory::default(), &names);
+                ask(
+                    &mut canvas,
+                    &input,
+                    &mut Memory::default(),
+                    (&names, branch),
+                );
                 check_texts(&canvas);
                 let texts = canvas.texts();
                 assert!(texts.iter().all(|text| !text.text.contains('…')));
                 for label in [words::WAIT, words::REOPEN, words::GO_ON_ALONE] {
                     assert!(texts.iter().any(|text| text.text == label), "{label}");
                 }
+                let enters = texts.iter().any(|text| text.text == words::ENTER_BRANCH);
+                assert_eq!(enters, branch.is_some());
             }
         }
     }

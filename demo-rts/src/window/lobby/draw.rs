@@ -47,9 +47,17 @@ impl Lobby {
             let (rest, how) = (rows.rest(), words::reopened_how(*wait));
             let at = (rest.x, rest.y);
             ui.paragraph(at, rest.w, &how, theme::BODY, theme::TEXT);
-            self.draw_standing(ui, bottom, &[words::CANCEL]);
-            let cancelled = buttons(ui, bottom, &[(words::CANCEL, true)]);
-            return cancelled.map(|_| Pressed::Leave).or(pressed);
+            let waits = self
+                .peer
+                .as_ref()
+                .is_none_or(|peer| !peer.takes_first_comers());
+            self.draw_standing(ui, bottom, &[words::BEGIN_NOW, words::CANCEL]);
+            let labels = [(words::BEGIN_NOW, waits), (words::CANCEL, true)];
+            return match buttons(ui, bottom, &labels) {
+                Some(0) => Some(Pressed::BeginNow),
+                Some(_) => Some(Pressed::Leave),
+                None => pressed,
+            };
         }
         let field = Rect::new(left.x, bottom.y - gap - high, left.w, high);
         let rest = rows.rest();
@@ -254,7 +262,7 @@ impl Lobby {
         ];
         let ways = ways.into_iter().filter(|_| self.has_ways());
         let found = self.peer.as_ref().and_then(|peer| peer.found_branch());
-        let enters = found.map(|_| (words::ENTER_BRANCH, Pressed::Enter));
+        let enters = found.map(|_| (words_of_match::ENTER_BRANCH, Pressed::Enter));
         let all: Vec<(&str, Pressed)> = std::iter::once((leave, Pressed::Leave))
             .chain(ways.map(|(label, way)| (label, Pressed::GoOn(way))))
             .chain(enters)

@@ -38,7 +38,7 @@ impl Between {
         let kind = match way {
             Way::Alone => return Ok(front.game(words::ALONE, peer, &notes)),
             Way::Reopen => Kind::reopen_of(&path),
-            Way::Rejoin => Kind::Rejoin { old: Some(path) },
+            Way::Rejoin | Way::Enter(_) => Kind::Rejoin { old: Some(path) },
         };
         let begun = Begun { peer, notes };
         Ok(Box::new(match front.by_command.get() {

@@ -1,9 +1,11 @@
 //! Lobbies under a flood of chat, and with as many players as possible.
 
 use super::*;
+use crate::peer::{Bots, KeyChoice};
 use crate::window::menu::page;
 use crate::window::places::Places;
-use crate::window::readability::{SIZES, check_texts};
+use crate::window::readability::{SIZES, check_texts, until};
+use lockstep::log::Terms;
 use lockstep::{PeerId, Seat};
 use std::path::Path;
 
@@ -220,4 +222,145 @@ fn the_builds_of_seven_guests_are_readable() {
             }
         }
     }
+}
+
+/// Polls both until this holds of the first.
+fn both_until(what: &str, one: &mut Peer, other: &mut Peer, done: impl Fn(&Peer) -> bool) {
+    until(what, || {
+        for peer in [&mut *one, &mut *other] {
+            peer.poll(|_, _| {});
+        }
+        one.wait(Duration::from_millis(5));
+        done(one).then_some(())
+    });
+}
+
+/// A running match of two whose host has crashed: the guest, that waits, and where the host has recorded.
+fn host_crashed(folder: &Path) -> (Peer, PathBuf) {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let part = Part::Host {
+        terms: Terms {
+            seats: 2,
+            ..Terms::default()
+        },
+        bots: 0,
+        listen,
+    };
+    let mut host =
+        Peer::start(&part, Bots::None, &options(folder, "host"), KeyChoice::Kept).unwrap();
+    let ticket = host.ticket().unwrap();
+    let part = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let mut guest = Peer::start(
+        &part,
+        Bots::None,
+        &options(folder, "guest"),
+        KeyChoice::Kept,
+    )
+    .unwrap();
+    both_until("a match", &mut guest, &mut host, |guest| {
+        guest.world().is_some_and(|world| world.tick() > 20)
+    });
+    drop(host);
+    until("quorum loss", || {
+        guest.poll(|_, _| {});
+        guest.wait(Duration::from_millis(5));
+        guest.has_lost_quorum().then_some(())
+    });
+    (guest, folder.join("host.replay"))
+}
+
+fn options(folder: &Path, name: &str) -> Common {
+    Common {
+        identity: Some(folder.join(format!("{name}.key"))),
+        record: Some(folder.join(format!("{name}.replay"))),
+        ..Common::default()
+    }
+}
+
+/// The crashed host comes back, and knows no address of the guest any more.
+fn comes_back(folder: &Path, replay: &Path) -> Peer {
+    let mut from = replay::rejoin(replay).unwrap();
+    for contact in &mut from.contacts {
+        contact.addresses = vec!["127.0.0.1:9".to_owned()];
+    }
+    let part = Part::Rejoin {
+        from: &from,
+        replay: Some(replay),
+        listen: "127.0.0.1:0".parse().unwrap(),
+    };
+    let common = Common {
+        record: Some(folder.join("back.replay")),
+        into_branch: true,
+        ..options(folder, "host")
+    };
+    Peer::start(&part, Bots::None, &common, KeyChoice::Kept).unwrap()
+}
+
+#[test]
+fn a_reopening_is_announced_and_leads_a_joiner_to_a_host_that_has_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (guest, replay) = host_crashed(folder);
+    let run = guest.new_run(Way::Reopen).unwrap();
+    let kind = Kind::reopen_of(run.path());
+    drop(guest);
+    let mut reopens = run.begin().unwrap();
+    let mut joiner = comes_back(folder, &replay);
+    let mut here = Vec::new();
+    until("its lobby", || {
+        joiner.poll(|_, _| {});
+        for event in reopens.poll(|_, _| {}) {
+            if let Event::Lobby { peers, .. } = event {
+                here = peers;
+            }
+        }
+        reopens.wait(Duration::from_millis(5));
+        (!here.is_empty()).then_some(())
+    });
+    let front = front(folder, &Common::default());
+    let mut lobby = bare(front, kind, here);
+    lobby.peer = Some(reopens);
+    let announcement = lobby.announcement().expect("it is announced");
+    assert!(!announcement.is_open(), "for players of the match alone");
+    assert_eq!((announcement.seats, announcement.taken), (2, 1));
+    let mut reopens = lobby.peer.take().unwrap();
+    assert!(joiner.seeks_match());
+    joiner.note_contact(&announcement.contact());
+    both_until(
+        "both in the match",
+        &mut joiner,
+        &mut reopens,
+        Peer::is_admitted,
+    );
+}
+
+#[test]
+fn the_ticket_of_a_branch_leads_a_joiner_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (guest, replay) = host_crashed(folder);
+    let run = guest.new_run(Way::Alone).unwrap();
+    drop(guest);
+    let mut alone = run.begin().unwrap();
+    let mut joiner = comes_back(folder, &replay);
+    assert!(alone.way_for_players().is_none(), "it has not begun");
+    both_until("a branch", &mut alone, &mut joiner, |peer| {
+        peer.branch().is_some()
+    });
+    let ticket = alone.way_for_players().expect("it plays a branch");
+    let found = lockstep::Contact {
+        peer: ticket.host,
+        addresses: ticket.addresses,
+    };
+    joiner.note_contact(&found);
+    both_until(
+        "both in the branch",
+        &mut joiner,
+        &mut alone,
+        Peer::is_admitted,
+    );
+    assert_eq!(joiner.branch(), alone.branch());
 }

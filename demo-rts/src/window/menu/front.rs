@@ -18,6 +18,7 @@ use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
 use chrono::{DateTime, TimeZone};
+use lockstep::Contact;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
@@ -44,6 +45,18 @@ enum Network {
     Off,
     On(Box<Lan>),
     Refused(String),
+}
+
+impl Network {
+    /// Announcements of other peers, for new players or for those of a match.
+    fn announced(&self, open: bool) -> impl Iterator<Item = &Announcement> {
+        let lan = match self {
+            Network::On(lan) => Some(lan),
+            Network::Off | Network::Refused(_) => None,
+        };
+        let all = lan.into_iter().flat_map(|lan| lan.matches());
+        all.filter(move |announcement| announcement.is_open() == open)
+    }
 }
 
 /// A match that has begun.
@@ -197,12 +210,16 @@ impl Front {
         }
     }
 
-    /// Matches found on the local network.
+    /// Matches found on the local network that new players may join.
     pub fn found(&self) -> Vec<Announcement> {
-        match &*self.network.borrow() {
-            Network::On(lan) => lan.matches().cloned().collect(),
-            _ => Vec::new(),
-        }
+        self.network.borrow().announced(true).cloned().collect()
+    }
+
+    /// Players found on the local network that reopen a match, or play a branch.
+    pub fn players_found(&self) -> Vec<Contact> {
+        let network = self.network.borrow();
+        let found = network.announced(false);
+        found.map(Announcement::contact).collect()
     }
 
     /// Lines about the local network.
@@ -212,7 +229,7 @@ impl Front {
             Network::Refused(why) => vec![words::network_trouble(why)],
             Network::On(lan) => {
                 let mut news = Vec::new();
-                let none = lan.matches().next().is_none();
+                let none = !lan.matches().any(Announcement::is_open);
                 match lan.trouble().filter(|_| none) {
                     Some(why) => news.push(words::network_trouble(why)),
                     None if none => news.push(words::NONE_FOUND.to_owned()),

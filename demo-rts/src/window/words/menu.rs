@@ -223,10 +223,8 @@ pub const REJOINING_HOW: &str = "Finding the other players and catching up with 
 
 pub const TOO_FEW_LEFT: &str = "Too few players remain to admit you. You rejoin here once they return, or once one of \
                                 them reopens the match.";
-pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone in a branch: that result is not agreed with the match.";
-pub const ENTER_BRANCH: &str = "Enter the branch";
-pub const BRANCH_FOUND: &str =
-    "Other players went on in a branch. Its result is not agreed with the match.";
+pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone in a branch: that result counts as unagreed.";
+pub const BRANCH_FOUND: &str = "Other players went on in a branch. Its result counts as unagreed.";
 pub const ALONE: &str = "Going on alone";
 pub const NOT_GOING_ON: &str = "The match cannot go on here";
 
@@ -234,7 +232,8 @@ pub fn going_on(way: Way) -> &'static str {
     match way {
         Way::Reopen => "The match is being reopened.",
         Way::Rejoin => "Another player reopens the match.",
-        Way::Alone => "You play on alone, in a branch: its result is not agreed with the match.",
+        Way::Alone => "You play on alone, in a branch: its result counts as unagreed.",
+        Way::Enter(_) => "You enter the branch of other players: its result counts as unagreed.",
     }
 }
 
@@ -263,9 +262,13 @@ pub fn reopened_how(wait: Duration) -> String {
     let wait = plain::count(wait.as_secs(), "second");
     format!(
         "Missing players find this lobby when they rejoin the match from their menu. \
-         After {wait} the match resumes without missing players, if the others are a quorum."
+         After {wait} the match resumes without missing players, if the others are a quorum. \
+         You need not wait so long for them."
     )
 }
+
+pub const BEGIN_NOW: &str = "Do not wait";
+pub const FIRST_COMERS: &str = "Waiting for enough players.";
 
 pub const NOT_HERE: &str = "not here yet";
 

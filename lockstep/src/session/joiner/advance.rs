@@ -368,7 +368,7 @@ impl Joiner {
 }
 
 /// The changes by which a log has left a match for a branch, each with the match that it has left.
-fn branches_of(start: &Start, changes: &[RosterChange]) -> Vec<(MatchId, RosterChange)> {
+pub(super) fn branches_of(start: &Start, changes: &[RosterChange]) -> Vec<(MatchId, RosterChange)> {
     let mut at = start.clone();
     let mut branches = Vec::new();
     for change in changes {

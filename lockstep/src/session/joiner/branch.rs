@@ -1,17 +1,42 @@
 //! How a joiner finds branches of the match, and enters one by its player's word.
 
+use super::advance::branches_of;
 use super::{Joiner, Known, proved};
 use crate::encoding::Reader;
-use crate::log::{Codec, Record, Start, VerifiedLog, decode_change, start_hash};
+use crate::log::{Codec, Record, Start, VerifiedLog, decode_change, encode_change, start_hash};
 use crate::session::core::Core;
 use crate::session::rejoin::{DECIDE, FinalTurns, Gathering, QuorumLoss, place_in};
-use crate::{Event, Fault, MatchId, TurnNumber};
+use crate::session::wire::Control;
+use crate::{Event, Fault, LinkId, MatchId, TurnNumber};
 use std::sync::Arc;
 
 impl Joiner {
     /// The player says to enter this branch.
     pub(crate) fn enter_branch(&mut self, match_id: MatchId) {
         self.branches.choose(match_id);
+    }
+
+    /// A link has proved its peer. Where this peer's part in a branch begins soon, the other one is told of the branch: it
+    /// would take this run for one that waits.
+    pub(crate) fn proved(&self, core: &mut Core, id: LinkId) {
+        let Some(Known { log, .. }) = self.known.as_ref().filter(|_| !self.searches()) else {
+            return;
+        };
+        let roster = log.ahead().roster();
+        let peer = core.links.get(&id).and_then(|link| link.proved);
+        let mut places = log.start().roster.iter();
+        let at = places.position(|place| peer.is_some_and(|(peer, _)| place.peer == peer));
+        if at.is_none_or(|at| roster.contains(at as u8)) {
+            return;
+        }
+        for (left, change) in branches_of(log.start(), log.ahead().changes()) {
+            let told = Control::Branch {
+                left,
+                change: encode_change(&change),
+                match_id: self.match_id,
+            };
+            core.send(id, &told);
+        }
     }
 
     /// The source plays a branch: the record of the match's start, and the change by which its log leaves the match.

@@ -283,6 +283,7 @@ impl Joiner {
             outcome: end.and_then(|end| end.outcome),
             agreed: end.map_or(0, |end| end.signatures.len() as u8),
             of: known.map_or(0, |known| known.log.ahead().roster().len() as u8),
+            branch_of: self.known.as_ref().and_then(Known::branch_of),
         }
     }
 
@@ -401,6 +402,13 @@ impl Known {
     /// As the match began.
     fn start(&self) -> &Start {
         self.log.start()
+    }
+
+    /// The match that was left, where the log has come to a branch.
+    fn branch_of(&self) -> Option<MatchId> {
+        let origin = self.start().match_id;
+        let now = self.log.confirmed().start().match_id;
+        (now != origin).then_some(origin)
     }
 
     fn own_seats(&self) -> &[Seat] {

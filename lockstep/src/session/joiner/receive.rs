@@ -39,7 +39,9 @@ impl Joiner {
             | Control::Pings(_)
             | Control::Reopen(_)
             | Control::Rejoin { .. } => {}
-            Control::Roster(_) | Control::Evidence(_) => {
+            // It asks for branches itself, while it searches.
+            Control::Branch { .. } if self.searches() => {}
+            Control::Roster(_) | Control::Evidence(_) | Control::Branch { .. } => {
                 let from = core.links.get(&link).and_then(|link| link.proved);
                 if from.is_some_and(|(peer, _)| self.sources.is_contact(peer)) {
                     self.admission.keep_early(link, message);

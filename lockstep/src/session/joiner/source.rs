@@ -1,18 +1,35 @@
 //! How a joiner keeps to a source, leaves it for another, and ends where none is left.
 
 use super::{Joiner, Known, Stage, proved};
+use crate::log::Record;
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Ask, Checked, Follow, Mistrust, encode, in_reach, is_new_run, seats_of,
 };
 use crate::session::wire::Datagram;
-use crate::{EndReason, Fault, JoinRefused, LinkId, TurnNumber};
+use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, TurnNumber};
 
 impl Joiner {
     pub(crate) fn dial(&mut self, core: &mut Core) {
         for (address, key) in self.sources.dials(core.now, &proved(core)) {
             core.out.push(Output::Dial { address, key });
+        }
+    }
+
+    /// A peer may be found at these addresses, where it is one of the match.
+    pub(crate) fn find(&mut self, core: &Core, contact: Contact) {
+        let starts = self.own.first().and_then(|record| match record {
+            Record::Start(start) => Some(start.as_ref()),
+            _ => None,
+        });
+        let starts = starts.into_iter();
+        let starts = starts.chain(self.known.as_ref().map(|known| known.start()));
+        let mut places = starts.flat_map(|start| &start.roster);
+        let of_the_match =
+            self.sources.is_contact(contact.peer) || places.any(|place| place.peer == contact.peer);
+        if of_the_match && contact.peer != core.id() {
+            self.sources.find(core.now, contact);
         }
     }
 

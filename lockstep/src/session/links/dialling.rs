@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A peer without a link is dialled this often.
 const DIAL_EVERY: Duration = Duration::from_secs(1);
+/// A player of the match that a branch has left is looked for this often.
+const SEEK_EVERY: Duration = Duration::from_secs(5);
 /// The first dial leaves links that are coming up so much time.
 const FIRST_AFTER: Duration = Duration::from_secs(2);
 /// A removed peer is dialled for so long to hear of it. Its own dials lead nowhere where this peer has moved.
@@ -24,6 +26,8 @@ struct Way {
     returns: Option<Returns>,
     /// The peer may not know that it is out: where no link leads to it, it is dialled until then.
     tell_until: Duration,
+    /// The peer is looked for, wherever it plays.
+    sought: bool,
     next_at: Duration,
     dials: usize,
 }
@@ -43,16 +47,22 @@ impl Way {
             addresses,
             returns: None,
             tell_until: Duration::ZERO,
+            sought: false,
             next_at: now + FIRST_AFTER,
             dials: 0,
         }
+    }
+
+    /// Whether the peer is of the roster, or is to hear that it is out.
+    fn is_urgent(&self, outside: bool, now: Duration) -> bool {
+        !outside || self.tell_until > now
     }
 
     /// Where the peer may be dialled; nowhere, where it is of no use. It is of the roster, or `outside` of it.
     fn found_at(&self, outside: bool, now: Duration) -> impl Iterator<Item = &String> {
         let returns = self.returns.as_ref();
         let returns = returns.filter(|returns| outside && returns.until > now);
-        let wanted = returns.is_some() || !outside || self.tell_until > now;
+        let wanted = returns.is_some() || self.sought || self.is_urgent(outside, now);
         let known = self.addresses.iter().filter(move |_| wanted);
         let from = returns.map(|returns| &returns.from);
         from.into_iter().chain(known)
@@ -60,6 +70,11 @@ impl Way {
 }
 
 impl Dialling {
+    /// A peer of the match that this branch has left is looked for.
+    pub(crate) fn seek(&mut self, at: usize) {
+        self.ways[at].sought = true;
+    }
+
     pub(crate) fn new(addresses: Vec<Vec<String>>, now: Duration) -> Self {
         let ways = addresses.into_iter();
         Dialling {
@@ -143,7 +158,12 @@ impl Dialling {
         }
         let found_at: Vec<&String> = way.found_at(outside, now).collect();
         let address = found_at[way.dials % found_at.len()].clone();
-        way.next_at = now + DIAL_EVERY;
+        let returns = way.returns.iter().any(|returns| returns.until > now);
+        way.next_at = now
+            + match returns || way.is_urgent(outside, now) {
+                true => DIAL_EVERY,
+                false => SEEK_EVERY,
+            };
         way.dials += 1;
         Some(address)
     }
@@ -184,6 +204,14 @@ mod tests {
             Some("new:3".to_owned())
         );
         assert!(!dialling.is_wanted(0, true, SECOND * 20));
+    }
+
+    #[test]
+    fn a_peer_that_is_sought_is_dialled_every_five_seconds() {
+        let mut dialling = dialling();
+        dialling.seek(0);
+        let dials = (0..20).filter(|second| dialling.dial(0, true, SECOND * *second).is_some());
+        assert_eq!(dials.collect::<Vec<_>>(), [2, 7, 12, 17]);
     }
 
     #[test]

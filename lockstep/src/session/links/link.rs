@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub heard_at: Duration,
     /// This peer has asked for the match on it.
     pub asked: bool,
+    /// Its other end has told of a branch that it plays.
+    pub plays_branch: bool,
     /// Control messages taken so far.
     pub messages: u64,
     /// Signatures that came on it and do not hold for any run of a peer's process that this peer knows of.

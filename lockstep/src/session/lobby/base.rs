@@ -192,6 +192,9 @@ pub(super) trait Base: Send {
         Next::Stay
     }
 
+    /// The host's player takes those that are here, as soon as they are enough.
+    fn begin_now(&mut self, _core: &Core) {}
+
     /// The host's world is built.
     fn loaded(&mut self, _core: &Core, _checksum: Checksum) -> Next {
         Next::Stay

@@ -89,6 +89,10 @@ impl HostSide {
         self.follow(core, None, next)
     }
 
+    pub(super) fn begin_now(&mut self, core: &Core) {
+        self.base.begin_now(core);
+    }
+
     pub(super) fn loaded(&mut self, core: &mut Core, checksum: Checksum) -> Step {
         let next = self.base.loaded(core, checksum);
         self.follow(core, None, next)

@@ -323,6 +323,13 @@ impl Lobby {
         Step::Stay
     }
 
+    /// The host's player takes those that are here, as soon as they are enough.
+    pub(crate) fn begin_now(&mut self, core: &Core) {
+        if let Lobby::Host(host) = self {
+            host.begin_now(core);
+        }
+    }
+
     /// The world is built.
     pub(crate) fn loaded(&mut self, core: &mut Core, checksum: Checksum) -> Step {
         match self {

@@ -21,6 +21,8 @@ const HALF_SPENT: Duration = Duration::from_secs(5);
 /// A peer that tells of batches and does not deliver them for so long, all told, is withholding. Short enough for the
 /// others not to call the coordinator late that waits for them.
 const PROVED_WITHIN: Duration = Duration::from_secs(4);
+/// A new run of a lost peer's process has so long to tell of a branch that it plays. Otherwise it waits to come back.
+const TELLS_OF_BRANCH: Duration = Duration::from_millis(500);
 /// A leaving peer counts as gone after this long without a packet.
 const GONE: Duration = Duration::from_secs(1);
 /// No more time than this passes at once.
@@ -65,6 +67,9 @@ struct Watched {
     /// The new run of the peer's process that a link leads to, and the one that the game was told of.
     waits: Option<Incarnation>,
     told: Option<Incarnation>,
+    /// The new run that was seen last, and since when; and the one that plays a branch.
+    seen: Option<(Incarnation, Duration)>,
+    plays_branch: Option<Incarnation>,
     /// Since when this run of the peer's process is of the roster, where another one was before.
     run_since: Duration,
 }
@@ -96,6 +101,8 @@ pub(crate) struct HeardLink {
     /// It leads to the run in force of the peer's process, or to one that has had no part yet.
     pub is_current: bool,
     pub is_new: bool,
+    /// Its other end has told of a branch that it plays.
+    pub plays_branch: bool,
     pub up_at: Duration,
     pub heard_at: Duration,
 }
@@ -156,7 +163,14 @@ impl Suspicion {
             let watched = &mut self.of[link.at];
             let since = since.unwrap_or(Duration::ZERO).max(watched.run_since);
             watched.restarted |= link.up_at >= since;
-            watched.waits = watched.restarted.then_some(link.run);
+            if watched.seen.is_none_or(|(run, _)| run != link.run) {
+                watched.seen = Some((link.run, link.up_at));
+            }
+            if link.plays_branch {
+                watched.plays_branch = Some(link.run);
+            }
+            let waits = watched.restarted && watched.plays_branch != Some(link.run);
+            watched.waits = waits.then_some(link.run);
         }
     }
 
@@ -269,7 +283,7 @@ impl Suspicion {
     /// Tells of new runs of lost peers, once they and the heard peers are a quorum.
     fn tell_joiners(&mut self, voters: Voters, ledger: &Ledger) -> Vec<Event> {
         let lost = self.suspects.iter();
-        let joiners = lost.filter(|at| self.of[usize::from(*at)].waits.is_some());
+        let joiners = lost.filter(|at| self.of[usize::from(*at)].waits_long(self.at));
         let joiners: Peers = joiners.collect();
         let heard = voters.members().without(self.suspects);
         if !voters.is_quorum(heard.or(joiners)) {
@@ -379,6 +393,12 @@ impl Suspicion {
 }
 
 impl Watched {
+    /// Whether a new run waits that has had its time to tell of a branch.
+    fn waits_long(&self, now: Duration) -> bool {
+        let since = self.seen.map_or(now, |(_, since)| since);
+        self.waits.is_some() && since + TELLS_OF_BRANCH <= now
+    }
+
     fn new(now: Duration) -> Self {
         Watched {
             heard_at: now,
@@ -390,6 +410,8 @@ impl Watched {
             restarted: false,
             waits: None,
             told: None,
+            seen: None,
+            plays_branch: None,
             run_since: Duration::ZERO,
         }
     }
@@ -551,6 +573,7 @@ mod tests {
             run: Incarnation([9; 16]),
             at: 1,
             is_current: !is_new,
+            plays_branch: false,
             is_new,
             up_at: SECOND * up_at,
             heard_at: SECOND * 2,

@@ -453,6 +453,7 @@ impl Player {
             outcome: self.ending.outcome(),
             agreed: agreed as u8,
             of: asked.len() as u8,
+            branch_of: self.branch_of(),
         }));
     }
 }

@@ -145,6 +145,16 @@ impl Player {
         };
         let mut player = Player::begin(core, settings, beginning);
         player.branches = returned.branches;
+        if player.branch_of().is_some() {
+            // Players of the match that was left may go on elsewhere, and neither side waits for the other.
+            let others = all.without(roster).without(returned.left);
+            others
+                .iter()
+                .for_each(|at| player.dialling.seek(usize::from(at)));
+            for link in core.links.keys().copied().collect::<Vec<_>>() {
+                player.tell_of_branch(core, link);
+            }
+        }
         for (at, since) in returned.unheard_since.into_iter().enumerate() {
             if let Some(since) = since {
                 player.membership.note_silence(at, since, cut + delay + 1);
@@ -241,6 +251,7 @@ impl Player {
             dialling: Dialling::new(addresses, now),
             turns: Turns::new(turns, &ledger, keyframe_every, stall_limit, now),
             branches: Vec::new(),
+            met: Default::default(),
             fresh_batch: false,
             over: false,
             ledger,

@@ -5,6 +5,7 @@
 
 mod apply;
 mod begin;
+mod branch;
 mod facts;
 mod receive;
 mod traffic;
@@ -19,6 +20,7 @@ use super::ledger::{Held, Ledger};
 use super::links::board::Board;
 use super::links::dialling::Dialling;
 use super::membership::Membership;
+use super::rejoin::MetBranches;
 use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
@@ -40,6 +42,7 @@ pub(crate) struct Player {
     fresh_batch: bool,
     /// The changes by which the log has left a match for a branch, each with the match that it has left.
     branches: Vec<(MatchId, RosterChange)>,
+    met: MetBranches,
     over: bool,
 }
 
@@ -57,6 +60,7 @@ impl Player {
             self.advance_turns(core);
         }
         if !self.over {
+            self.tell_met_branches(core);
             self.seal_leaving(core);
             self.tell_stall(core);
             self.advance_dispute(core);
@@ -433,13 +437,6 @@ impl Player {
 
     pub(crate) fn match_id(&self) -> MatchId {
         self.ledger.places.start().match_id
-    }
-
-    /// The change by which the log has left this match for a branch.
-    pub(crate) fn leaves(&self, match_id: MatchId) -> Option<&RosterChange> {
-        let mut branches = self.branches.iter();
-        let (_, change) = branches.find(|(left, _)| *left == match_id)?;
-        Some(change)
     }
 
     /// The place of a key in the start's roster.

@@ -35,6 +35,13 @@ impl Player {
             Control::Words(statuses) if of_the_match => {
                 self.receive_statuses(core, link, statuses);
             }
+            Control::Branch {
+                left,
+                change,
+                match_id,
+            } if of_the_match => self.receive_branch(core, link, (left, &change), match_id),
+            // Of another match.
+            Control::Branch { .. } => {}
             // What was on its way when it was admitted, or had ended for it; and what others pass on that had not heard this
             // peer yet, also an earlier run that stood still since.
             Control::Rejoin { .. } => {}
@@ -348,6 +355,7 @@ impl Player {
         self.close_excess_links(core, link);
         self.close_doubles(core, link);
         self.tell_ends(core, link);
+        self.tell_of_branch(core, link);
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {

@@ -215,6 +215,7 @@ impl Player {
                 run,
                 is_current: places.is_current(at, run),
                 is_new: places.is_new(at, run),
+                plays_branch: link.plays_branch,
                 up_at: link.up_at,
                 heard_at: link.heard_at,
             })

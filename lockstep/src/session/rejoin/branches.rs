@@ -15,7 +15,7 @@ const ASK_OTHERS: Duration = Duration::from_secs(3);
 /// The player has so long to say whether the joiner enters, from the last branch that was found.
 pub(crate) const DECIDE: Duration = Duration::from_secs(60);
 /// Branches that are told of.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
 /// A branch of the match that the joiner comes back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,32 @@ pub(crate) struct Branch {
 pub(crate) struct FinalTurns {
     pub turns: u32,
     pub hash: LogHash,
+}
+
+impl Branch {
+    /// A branch that `host` plays, as it tells of it: `None` where its signers have not signed it. `start` is that of the
+    /// match, with the id of the match that was left.
+    pub(crate) fn read(
+        host: PeerId,
+        (start, change): (&Start, &RosterChange),
+        match_id: MatchId,
+        signer: &dyn Signer,
+    ) -> Option<Branch> {
+        let all = Peers::first(start.roster.len());
+        if !change.begins_branch(start, all, signer.verifier()) {
+            return None;
+        }
+        let places = change.value.roster.iter();
+        let places = places.filter_map(|at| start.roster.get(usize::from(at)));
+        let mut seats: Vec<Seat> = places.flat_map(|place| place.seats.clone()).collect();
+        seats.sort_unstable();
+        Some(Branch {
+            match_id,
+            turns: change.value.cut,
+            seats,
+            host,
+        })
+    }
 }
 
 impl FinalTurns {
@@ -77,23 +103,12 @@ impl Branches {
         &mut self,
         now: Duration,
         host: PeerId,
-        (start, change): (&Start, &RosterChange),
+        told: (&Start, &RosterChange),
         match_id: MatchId,
         signer: &dyn Signer,
     ) -> bool {
-        let all = Peers::first(start.roster.len());
-        if !change.begins_branch(start, all, signer.verifier()) {
+        let Some(branch) = Branch::read(host, told, match_id, signer) else {
             return false;
-        }
-        let places = change.value.roster.iter();
-        let places = places.filter_map(|at| start.roster.get(usize::from(at)));
-        let mut seats: Vec<Seat> = places.flat_map(|place| place.seats.clone()).collect();
-        seats.sort_unstable();
-        let branch = Branch {
-            match_id,
-            turns: change.value.cut,
-            seats,
-            host,
         };
         if self.found.len() < MOST || self.found.contains_key(&match_id) {
             let new = || Found {

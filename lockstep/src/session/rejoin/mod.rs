@@ -16,7 +16,8 @@
 //! Where too few members are left, it tells so ([`QuorumLoss`]) and looks on; where the match ends
 //! before it is admitted, it learns the end from members that sign it ([`MatchEnd`]).
 //!
-//! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word.
+//! Where players have gone on without a quorum it is told of their [branch](Branches), and enters by its player's word. A
+//! player in its match keeps the branches that it [meets](MetBranches).
 //!
 //! A lie names the peer that told it, and another peer is asked. The other side is [`Serve`].
 //!
@@ -31,6 +32,7 @@ mod gathering;
 mod links;
 mod match_end;
 pub(super) mod message;
+mod met;
 mod quorum_loss;
 mod serve;
 mod sources;
@@ -39,7 +41,7 @@ mod world;
 
 pub(crate) use admission::Returned;
 pub(crate) use admission::{Admission, head_at, members_after, takes_decision};
-pub(crate) use branches::{Branches, DECIDE, FinalTurns};
+pub(crate) use branches::{Branch, Branches, DECIDE, FinalTurns};
 pub(crate) use context::RejoinContext;
 pub(crate) use context::Reopened;
 pub(crate) use fetch::Fetch;
@@ -48,6 +50,7 @@ pub(crate) use gathering::{Gathering, GatheringFacts};
 pub(crate) use links::{DialledLink, ProvedLink};
 pub(crate) use match_end::{MatchEnd, Settled};
 pub(crate) use message::{Answer, Ask, Offer, PART, decode, encode};
+pub(crate) use met::MetBranches;
 pub(crate) use quorum_loss::{QuorumLoss, in_reach, is_new_run, seats_of};
 pub(crate) use serve::Asked;
 pub(crate) use serve::Serve;

@@ -478,6 +478,23 @@ impl Sources {
         }
     }
 
+    /// A peer may be found at these addresses by now: those that are new are dialled next.
+    pub(crate) fn find(&mut self, now: Duration, contact: Contact) {
+        let new = || Known::at(Vec::new());
+        let known = self.contacts.entry(contact.peer).or_insert_with(new);
+        let told = contact.addresses.into_iter().take(ADDRESSES_TOLD);
+        let mut fresh: Vec<String> = told
+            .filter(|told| !known.addresses.contains(told))
+            .collect();
+        if fresh.is_empty() {
+            return;
+        }
+        fresh.append(&mut known.addresses);
+        fresh.truncate(ADDRESSES);
+        (known.addresses, known.dials) = (fresh, 0);
+        (known.next_dial, known.no_help_until) = (now, known.no_help_until.min(now));
+    }
+
     /// All contacts, by key.
     pub(crate) fn contacts(&self) -> impl Iterator<Item = Contact> {
         self.contacts.iter().map(|(peer, known)| Contact {

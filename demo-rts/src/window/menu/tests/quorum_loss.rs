@@ -1,6 +1,7 @@
 //! A match of two whose host crashes: both players play on by buttons alone.
 
 use super::*;
+use crate::peer::{Bots, KeyChoice, Part, Peer};
 use crate::window::words as of_match;
 
 /// A running match of two whose host has crashed: the guest's screens.
@@ -47,6 +48,19 @@ fn survivor_reopens_by_a_button_and_the_host_rejoins() {
     bob.until_it_shows(words::NOT_HERE);
     bob.assert_readable_at_every_size("lobby of a reopening");
     shows_no_command(&bob);
+    let mut ada = host_rejoins(folder.path());
+    both_play(&mut ada, &mut bob);
+}
+
+#[test]
+fn survivor_reopens_with_those_that_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::REOPEN);
+    bob.until_it_shows(words::NOT_HERE);
+    bob.press(words::BEGIN_NOW);
+    bob.until_it_shows(words::FIRST_COMERS);
+    bob.assert_readable_at_every_size("lobby of a reopening with its first comers");
     let mut ada = host_rejoins(folder.path());
     both_play(&mut ada, &mut bob);
 }
@@ -108,12 +122,60 @@ fn host_enters_the_branch_of_a_survivor_by_a_button() {
     let mut bob = host_crashed(folder.path());
     bob.press(of_match::GO_ON_ALONE);
     let mut ada = host_rejoins(folder.path());
-    both_until(&mut ada, &mut bob, words::ENTER_BRANCH, "0:");
+    both_until(&mut ada, &mut bob, of_match::ENTER_BRANCH, "0:");
     ada.assert_readable_at_every_size("a joiner that finds a branch");
     shows_no_command(&ada);
-    ada.press(words::ENTER_BRANCH);
+    ada.press(of_match::ENTER_BRANCH);
     both_until(&mut ada, &mut bob, "0:", "0:");
     assert_eq!(ada.screens.len(), 2, "the match above the menu");
+}
+
+/// The crashed host goes on alone, as it would where it cannot hear the survivor.
+fn host_branches(folder: &Path) -> Peer {
+    let replays = Places::at(&folder.join("data")).replays().unwrap();
+    let files = std::fs::read_dir(replays).unwrap().flatten();
+    let mut paths = files.map(|file| file.path());
+    let path = paths.find(|path| path.extension().is_some_and(|end| end == "replay"));
+    let path = path.expect("the host's recording");
+    let from = replay::reopen(&path).unwrap();
+    let part = Part::Branch {
+        from: &from,
+        replay: &path,
+        listen: "0.0.0.0:0".parse().unwrap(),
+    };
+    let common = Common {
+        identity: Some(folder.join("Ada.key")),
+        record: Some(folder.join("branch.replay")),
+        ..Common::default()
+    };
+    Peer::start(&part, Bots::None, &common, KeyChoice::Kept).unwrap()
+}
+
+#[test]
+fn survivor_that_waits_enters_the_branch_of_the_host_by_a_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bob = host_crashed(folder.path());
+    bob.press(of_match::WAIT);
+    let mut ada = host_branches(folder.path());
+    until("the branch is found", || {
+        ada.poll(|_, _| {});
+        bob.frames(1);
+        bob.shows(of_match::ENTER_BRANCH).then_some(())
+    });
+    bob.assert_readable_at_every_size("the choice after quorum loss, with a branch");
+    shows_no_command(&bob);
+    bob.press(of_match::ENTER_BRANCH);
+    let mut joins = |event: &lockstep::Event| matches!(event, lockstep::Event::RosterChanged { back, .. } if !back.is_empty());
+    until("Bob is in the branch", || {
+        bob.frames(1);
+        let events = ada.poll(|_, _| {});
+        events.iter().any(&mut joins).then_some(())
+    });
+    until("Bob plays", || {
+        ada.poll(|_, _| {});
+        bob.frames(1);
+        (bob.screens.len() == 2 && bob.shows("0:")).then_some(())
+    });
 }
 
 /// A joiner that has found no player, and is asked what it does.

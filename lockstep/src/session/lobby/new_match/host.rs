@@ -163,6 +163,8 @@ impl Base for NewMatch {
     fn sort(&self, message: &Control, _: bool) -> Sort {
         match message {
             Control::Join { .. } => Sort::Request,
+            // A player of another match may look for this one at an address of old.
+            Control::Branch { .. } => Sort::Harmless,
             _ => Sort::Guests,
         }
     }

@@ -25,6 +25,8 @@ const ANNOUNCE_EVERY: Duration = Duration::from_millis(250);
 const QUIET: Duration = Duration::from_millis(2_500);
 /// A run whose key is here waits a little longer than that.
 const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
+/// First comers wait so long for an answer of others, which may still play.
+const ASK_OTHERS: Duration = Duration::from_secs(3);
 /// Addresses of one peer, and the bytes of each.
 const ADDRESSES: usize = 8;
 const ADDRESS_BYTES: usize = 64;
@@ -36,6 +38,7 @@ pub(in crate::session::lobby) struct ReopeningHost {
     /// The attempt fails because others are awaited.
     awaits: bool,
     gathers: Gathers,
+    opened_at: Duration,
 }
 
 impl ReopeningHost {
@@ -72,6 +75,7 @@ impl ReopeningHost {
             probe: ActivityProbe::new(core.now),
             awaits: false,
             gathers,
+            opened_at: core.now,
         };
         Ok((occupant, customs, base))
     }
@@ -191,6 +195,8 @@ impl Base for ReopeningHost {
             }
             // A joiner follows peers without a quorum, and does not know yet that they let no peer in.
             Control::Rejoin { .. } => Sort::Harmless,
+            // A reopening comes before a branch.
+            Control::Branch { .. } => Sort::Harmless,
             _ => Sort::Guests,
         }
     }
@@ -298,6 +304,11 @@ impl Base for ReopeningHost {
         let facts = facts(core, standing.attempt);
         let settling = self.settlement.settle_if_due(facts);
         self.settled(core, standing, settling)
+    }
+
+    fn begin_now(&mut self, core: &Core) {
+        let from = core.now.max(self.opened_at + ASK_OTHERS);
+        self.settlement.take_first_comers(from);
     }
 
     fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {

@@ -24,8 +24,12 @@ pub(super) struct Settlement {
     /// The log is not what was recorded any more.
     altered: bool,
     claims: Claims,
-    /// Until then a quorum waits for the rest of the roster.
+    /// Until then a quorum waits for the rest of the roster,
     wait_until: Duration,
+    /// or until then, where its player takes the first comers,
+    first_comers_from: Option<Duration>,
+    /// which it does by now.
+    first_comers: bool,
     /// Guests have come or gone since it was last tried to settle.
     news: bool,
     fetching: Option<Fetching>,
@@ -85,9 +89,18 @@ impl Settlement {
             altered: false,
             claims: Claims::default(),
             wait_until,
+            first_comers_from: None,
+            first_comers: false,
             news: true,
             fetching: None,
             proposal: None,
+        }
+    }
+
+    /// From then on a quorum goes on without the rest of the roster, as soon as it is here.
+    pub(super) fn take_first_comers(&mut self, from: Duration) {
+        if !self.first_comers {
+            self.first_comers_from.get_or_insert(from);
         }
     }
 
@@ -169,25 +182,37 @@ impl Settlement {
         if self.news {
             return Some(now);
         }
-        let waits = Some(self.wait_until).filter(|until| *until > now);
-        [self.claims.next_counts(), waits]
-            .into_iter()
-            .flatten()
-            .min()
+        let waits = [Some(self.wait_until), self.first_comers_from];
+        let waits = waits.into_iter().flatten().filter(|until| *until > now);
+        self.claims.next_counts().into_iter().chain(waits).min()
     }
 
     /// Settles once all of the roster are here, or the time to wait for them is over.
     pub(super) fn settle_if_due(&mut self, facts: Facts<'_>) -> Settling {
         let counts = self.claims.count(facts.now);
+        if self
+            .first_comers_from
+            .take_if(|from| *from <= facts.now)
+            .is_some()
+        {
+            (self.first_comers, self.news) = (true, true);
+        }
         let news = std::mem::take(&mut self.news) || counts;
         let overdue = facts.now >= self.wait_until;
         let mut here = self.claims.peers();
         here.insert(self.me());
-        if overdue || news && self.log.roster().is_within(here) {
+        let voters = Voters::new(self.log.roster());
+        if overdue || news && self.is_enough(voters, here) {
             self.settle(facts)
         } else {
             Settling::default()
         }
+    }
+
+    /// Whether those here go on now: they are the roster, or its first comers are a quorum.
+    fn is_enough(&self, voters: Voters, here: Peers) -> bool {
+        let here = here.and(voters.members());
+        voters.members().is_within(here) || self.first_comers && voters.is_quorum(here)
     }
 
     /// By the log of a guest that has what a quorum claims to have.
@@ -272,7 +297,7 @@ impl Settlement {
         }
         let held = self.shared(facts.now, voters, &mut settling);
         let here: Peers = held.keys().copied().collect();
-        if facts.now < self.wait_until && !voters.members().is_within(here) {
+        if facts.now < self.wait_until && !self.is_enough(voters, here) {
             settling.then = Then::Wait;
             return settling;
         }
@@ -476,6 +501,31 @@ mod tests {
         let (_, settling) = settle(20, &[], NOW);
         let missing = Peers::first(3).without(Peers::first(1));
         assert!(matches!(settling.then, Then::NoQuorum(peers) if peers == missing));
+    }
+
+    #[test]
+    fn first_comers_that_are_a_quorum_go_on_at_once() {
+        let (signer, limits) = (signer(0), Limits::default());
+        let at = |now| Facts {
+            now,
+            ..facts(&signer, &limits)
+        };
+        let soon = NOW + Duration::from_secs(2);
+        let (mut settlement, _) = settle(20, &[(1, 20)], WAIT);
+        settlement.take_first_comers(soon);
+        assert!(matches!(settlement.settle_if_due(at(NOW)).then, Then::Stay));
+        assert_eq!(settlement.deadline(NOW), Some(soon), "others are asked");
+        let then = settlement.settle_if_due(at(soon)).then;
+        assert!(matches!(then, Then::Propose(proposal) if proposal.runs.len() == 2));
+        // Fewer wait as long as without that word.
+        let (mut settlement, _) = settle(20, &[], WAIT);
+        settlement.take_first_comers(NOW);
+        assert!(matches!(settlement.settle_if_due(at(NOW)).then, Then::Stay));
+        assert_eq!(settlement.deadline(NOW), Some(WAIT));
+        let claim = log(1, 20).claim();
+        assert_eq!(settlement.come(at(soon), 1, run(1), claim), Ok(()));
+        let then = settlement.settle_if_due(at(soon)).then;
+        assert!(matches!(then, Then::Propose(_)));
     }
 
     #[test]

@@ -34,6 +34,31 @@ impl Net {
         found.collect()
     }
 
+    /// Other branches that this peer was told of while it played one: id and first turn.
+    fn met(&self, at: usize) -> Vec<(MatchId, u32)> {
+        let events = self.peers[at].events.iter();
+        let met = events.filter_map(|event| match event {
+            Event::BranchMet { match_id, turn, .. } => Some((*match_id, turn.0)),
+            _ => None,
+        });
+        met.collect()
+    }
+
+    /// What this peer has logged.
+    fn log_on_disk(&self, at: usize) -> Disk {
+        let records = self.peers[at].records.iter();
+        let log = records.filter(|record| {
+            matches!(
+                record,
+                Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+            )
+        });
+        Disk {
+            log: log.cloned().collect(),
+            keyframes: Vec::new(),
+        }
+    }
+
     /// The branch in which this peer has a part, and its first turn.
     fn branch_of(&self, at: usize) -> Option<(MatchId, u32)> {
         let mut events = self.peers[at].events.iter().rev();
@@ -69,6 +94,109 @@ fn a_player_goes_on_alone_in_a_match_of_its_own() {
     assert!(net.peers[1].events.iter().any(
         |event| matches!(event, Event::Started { match_id: of, own, .. } if *of == match_id && *own == [Seat(1)])
     ));
+}
+
+#[test]
+fn the_end_of_a_branch_names_the_match_that_it_left() {
+    let (mut net, _) = branched();
+    net.input(1, Input::Leave);
+    net.wait(2);
+    let ends: Vec<Option<MatchId>> = net.ends().iter().map(|ended| ended.branch_of).collect();
+    assert_eq!(ends, [Some(MatchId([7; 16]))]);
+    let mut net = played(3);
+    net.input(0, Input::Leave);
+    net.wait(8);
+    assert!(!net.ends().is_empty());
+    assert!(net.ends().iter().all(|ended| ended.branch_of.is_none()));
+}
+
+/// Of four, half without the lowest seat is left and waits: seat 2 goes on alone then, which seat 3 cannot hear yet.
+fn one_of_two_survivors_branches() -> Net {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.kill(0);
+    net.kill(1);
+    net.wait(6);
+    net.kill(2);
+    net.links.silent = vec![0, 1];
+    net.links.deaf_between.push((2, 3));
+    let disk = net.log_on_disk(2);
+    net.branches(2, 91, Net::known(&disk, &[0, 1, 3]));
+    net.wait(4);
+    net
+}
+
+#[test]
+fn a_player_below_a_quorum_is_told_of_a_branch_and_enters_it() {
+    let mut net = one_of_two_survivors_branches();
+    let (match_id, turn) = net.branch_of(2).expect("it plays a branch");
+    assert_eq!(net.found(3), []);
+    net.links.deaf_between.clear();
+    net.wait(8);
+    assert_eq!(net.found(3), [(match_id, turn, true)], "told once");
+    assert_eq!((net.faults(2), net.faults(3)), (vec![], vec![]));
+    assert_eq!(net.met(2), [], "a match that waits is no branch");
+    net.kill(3);
+    net.links.silent = vec![0, 1];
+    let disk = net.log_on_disk(3);
+    net.comes_from(3, 93, Net::known(&disk, &[2]));
+    net.input(3, Input::EnterBranch(match_id));
+    net.wait(10);
+    assert_eq!(net.branch_of(3), Some((match_id, turn)));
+    assert_eq!(net.causes(3), [RosterCause::Rejoined]);
+}
+
+#[test]
+fn a_player_that_plays_a_branch_does_not_wait_for_a_reopening() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.kill(0);
+    net.wait(6);
+    let disk = net.log_on_disk(0);
+    net.links.silent.clear();
+    net.links.deaf_between.push((0, 1));
+    net.branches(0, 91, Net::known(&disk, &[1]));
+    net.wait(4);
+    let (match_id, turn) = net.branch_of(0).expect("it plays a branch");
+    net.links.deaf_between.clear();
+    net.wait(6);
+    let found = net.found(1);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0, found[0].1), (match_id, turn));
+    let waits = |event: &Event| matches!(event, Event::JoinerWaits { .. });
+    assert!(
+        !net.peers[1].events.iter().any(waits),
+        "with it a quorum is here"
+    );
+}
+
+#[test]
+fn a_forged_branch_names_its_peer_and_is_not_told() {
+    let mut net = one_of_two_survivors_branches();
+    net.links.attack = Some((2, |_, _, channel, bytes| {
+        let message = Control::decode(bytes, &Limits::default()).ok();
+        let Some(Control::Branch {
+            left,
+            mut change,
+            match_id,
+        }) = message.filter(|_| channel == Channel::Control)
+        else {
+            return None;
+        };
+        // A bit of the signature, which stands before the rest of an ordinary change.
+        let at = change.len() - 20;
+        change[at] ^= 1;
+        let forged = Control::Branch {
+            left,
+            change,
+            match_id,
+        };
+        Some(forged.encode())
+    }));
+    net.links.deaf_between.clear();
+    net.wait(4);
+    assert_eq!(net.found(3), []);
+    assert!(!net.faults(3).is_empty());
 }
 
 #[test]
@@ -197,19 +325,7 @@ fn a_match_that_goes_on_comes_before_a_branch() {
     // Two of three go on without the third, which goes on alone, without a vote in the match.
     let mut net = played(15);
     net.kill(2);
-    let log = net.peers[2].records.clone();
-    let disk = Disk {
-        log: log
-            .into_iter()
-            .filter(|record| {
-                matches!(
-                    record,
-                    Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
-                )
-            })
-            .collect(),
-        keyframes: Vec::new(),
-    };
+    let disk = net.log_on_disk(2);
     net.links.deaf_between.push((0, 2));
     net.links.deaf_between.push((1, 2));
     net.branches(2, 91, Net::known(&disk, &[0, 1]));
@@ -235,6 +351,24 @@ fn a_match_that_goes_on_comes_before_a_branch() {
 }
 
 #[test]
+fn two_branches_that_begin_at_once_meet() {
+    let mut net = played(15);
+    let disks = net.all_die();
+    // The second one is linked to it before its part begins.
+    net.links.slow_to_load = Some(1);
+    for (at, other) in [(1, 2), (2, 1)] {
+        net.branches(at, 90 + at as u8, Net::known(&disks[at], &[0, other]));
+    }
+    net.wait(9);
+    let checksum = net.peers[1].built.take().expect("it builds its world");
+    net.links.slow_to_load = None;
+    net.input(1, Input::Loaded { checksum });
+    net.wait(10);
+    let [one, other] = [1, 2].map(|at| net.branch_of(at).expect("a branch"));
+    assert_eq!((net.met(1), net.met(2)), (vec![other], vec![one]));
+}
+
+#[test]
 fn two_branches_never_merge_and_a_joiner_is_told_of_both() {
     let mut net = played(15);
     let disks = net.all_die();
@@ -246,6 +380,9 @@ fn two_branches_never_merge_and_a_joiner_is_told_of_both() {
     let one = net.branch_of(1).expect("a branch");
     let other = net.branch_of(2).expect("a branch");
     assert_ne!(one.0, other.0);
+    net.wait(8);
+    assert_eq!((net.met(1), net.met(2)), (vec![other], vec![one]));
+    assert_eq!((net.found(1), net.found(2)), (vec![], vec![]));
     net.comes_from(0, 93, Net::known(&disks[0], &[1, 2]));
     net.wait(10);
     let mut found: Vec<MatchId> = net.found(0).iter().map(|(id, ..)| *id).collect();

@@ -56,6 +56,49 @@ fn three_joiners_play_on_where_each_knows_all() {
 }
 
 #[test]
+fn a_joiner_finds_a_host_that_has_moved_where_it_is_told_so() {
+    let (mut net, disks) = all_dead(2);
+    net.reopens(1, 91, &disks[1], NEVER);
+    let mut from = Net::known(&disks[0], &[1]);
+    from.contacts[0].addresses = vec![NOWHERE.to_owned()];
+    let role = Role::Rejoin {
+        from,
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    };
+    net.begin(0, 0, 92, role);
+    net.wait(12);
+    assert_eq!(net.reopened_at(0), None);
+    let found = |peer: PeerId| {
+        Input::Contact(Contact {
+            peer,
+            addresses: vec!["1".to_owned()],
+        })
+    };
+    net.input(0, found(id(5)));
+    net.wait(2);
+    assert_eq!(net.reopened_at(0), None, "that key is not of the match");
+    net.input(0, found(id(1)));
+    net.wait(8);
+    net.all_play(&[0, 1], &disks);
+}
+
+#[test]
+fn first_comers_go_on_by_their_hosts_word() {
+    let (mut net, disks) = all_dead(3);
+    net.reopens(1, 91, &disks[1], NEVER);
+    net.wait(1);
+    net.input(1, Input::BeginNow);
+    net.wait(8);
+    assert!(net.ends().is_empty(), "one of three waits");
+    net.comes(2, 92, &disks[2], 1);
+    net.wait(8);
+    net.all_play(&[1, 2], &disks);
+    net.looks(0, 93, &disks[0], &[1, 2]);
+    net.wait(8);
+    assert_eq!(net.causes(0), [RosterCause::Rejoined]);
+}
+
+#[test]
 fn three_joiners_play_on_where_each_knows_the_next() {
     let (mut net, disks) = all_dead(3);
     for (at, disk) in disks.iter().enumerate() {

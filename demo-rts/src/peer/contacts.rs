@@ -1,0 +1,50 @@
+//! Where the players of a match are found: kept beside the recording, and taken from the local network.
+
+use super::Peer;
+use crate::log::{LogLevel, say};
+use lockstep::Contact;
+use replay::WayBack;
+
+impl Peer {
+    /// Another player of its match may be found there. A joiner looks for it.
+    pub fn note_contact(&mut self, contact: &Contact) {
+        let known =
+            self.contacts_found.len() >= MOST_FOUND || self.contacts_found.contains(contact);
+        if self.seeks_match() && !known {
+            self.contacts_found.push(contact.clone());
+            self.game.source().add_contact(contact.clone());
+        }
+    }
+
+    /// Keeps where the players are found beside the recording, for a later run.
+    pub(super) fn save_contacts(&self, contacts: &[Contact]) {
+        let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
+            return;
+        };
+        if contacts.len() < 2 {
+            return;
+        }
+        // Where it listens itself: other players seek its next run there.
+        let own = self
+            .id
+            .zip(self.again.as_ref())
+            .map(|(peer, again)| Contact {
+                peer,
+                addresses: vec![again.listen().to_string()],
+            });
+        let others = contacts
+            .iter()
+            .filter(|contact| Some(contact.peer) != self.id);
+        let all: Vec<Contact> = others.cloned().chain(own).collect();
+        let kept = WayBack::beside(path).keep(match_id, &all);
+        if let Err(why) = kept {
+            say(
+                LogLevel::Warn,
+                format_args!("cannot save the addresses of the match's peers: {why}"),
+            );
+        }
+    }
+}
+
+/// Addresses that are taken from the local network, each of one player.
+const MOST_FOUND: usize = 64;
