@@ -351,6 +351,11 @@ impl Session {
                     playing.snapshot(core, turns, bytes);
                 }
             }
+            Input::Synced(id) => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.synced(&self.core, id);
+                }
+            }
             Input::Leave => match &mut self.phase {
                 Phase::Playing(playing) => playing.leave(core),
                 _ => {

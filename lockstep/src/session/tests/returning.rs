@@ -115,6 +115,7 @@ fn who_knows_nobody_but_itself_has_nothing_to_come_back_to() {
                 contacts: contacts.iter().map(contact).collect(),
                 log: Vec::new(),
                 keyframe: None,
+                accepted: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };

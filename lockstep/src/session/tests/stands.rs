@@ -43,6 +43,7 @@ impl Net {
                 contacts: others.iter().map(contact).collect(),
                 log: log.to_vec(),
                 keyframe: None,
+                accepted: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
             wait,
@@ -505,6 +506,7 @@ fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
             }],
             log: Vec::new(),
             keyframe: None,
+            accepted: None,
         },
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };

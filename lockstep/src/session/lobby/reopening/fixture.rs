@@ -30,6 +30,7 @@ pub(super) fn context(turns: u32) -> RejoinContext {
             .chain(fixture::turns(turns))
             .collect(),
         keyframe: None,
+        accepted: None,
         otherwise: None,
         held: None,
     }

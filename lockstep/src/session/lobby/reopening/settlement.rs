@@ -4,9 +4,10 @@
 use super::claims::Claims;
 use super::cut::newest_common;
 use super::message::{Claim, Proposal};
+use super::open_change::OpenChange;
 use super::recovered_log::{RECORD, RecoveredLog};
 use crate::log::{
-    Ballot, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
+    Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
 };
 use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
 use crate::sign::Signer;
@@ -30,6 +31,8 @@ pub(super) struct Settlement {
     news: bool,
     fetching: Option<Fetching>,
     proposal: Option<Proposal>,
+    /// Accepts of what is decided with the proposal, by place.
+    accepts: BTreeMap<u8, [u8; 64]>,
 }
 
 /// A guest has recorded more than this peer: it is to answer until then, and to have given all until then.
@@ -74,6 +77,8 @@ pub(super) enum Then {
     NotOfRoster,
     /// Those here are no quorum without these.
     NoQuorum(Peers),
+    /// A change may be decided by which these go on.
+    Undecided(Peers),
 }
 
 impl Settlement {
@@ -88,6 +93,7 @@ impl Settlement {
             news: true,
             fetching: None,
             proposal: None,
+            accepts: BTreeMap::new(),
         }
     }
 
@@ -126,7 +132,7 @@ impl Settlement {
         claim.start == start_hash(self.start())
     }
 
-    /// A peer comes, and claims to have recorded so much.
+    /// A peer comes, and tells what it claims to have recorded and what it has accepted.
     ///
     /// # Errors
     /// Why it cannot go on here.
@@ -135,19 +141,19 @@ impl Settlement {
         facts: Facts<'_>,
         place: u8,
         run: Incarnation,
-        claim: Claim,
+        told: (Claim, Option<(Ballot, Value)>),
     ) -> Result<(), JoinRefused> {
         if self.log.names_run(place, run) {
             return Err(JoinRefused::GoesOn);
         }
         // No peer could be given so much.
         let allowance = facts.limits.catch_up_bytes;
-        let lacks = u64::from(claim.turns.saturating_sub(self.own.turns));
+        let lacks = u64::from(told.0.turns.saturating_sub(self.own.turns));
         if lacks * RECORD as u64 > allowance {
             return Err(JoinRefused::OtherHistory);
         }
         // Others may be about to go on, and do not wait for a peer that comes late: it can come back into the match.
-        self.claims.come(place, run, claim, allowance, facts.now);
+        self.claims.come(place, run, told, allowance, facts.now);
         Ok(())
     }
 
@@ -199,7 +205,11 @@ impl Settlement {
         // Of a newer epoch the roster is not known here, so nor is how much of it counts.
         let wanted = match epoch {
             Some(_) => 0,
-            None => newest_common(&self.claimed(), Voters::new(self.log.roster())),
+            None => {
+                let common = newest_common(&self.claimed(), Voters::new(self.log.roster()));
+                let open = self.open_change();
+                common.max(open.map_or(0, |open| open.value.cut))
+            }
         };
         let newest = epoch.unwrap_or(self.log.epoch());
         let lacks = epoch.is_some() || wanted > self.log.turns();
@@ -280,10 +290,32 @@ impl Settlement {
             settling.then = Then::NoQuorum(voters.members().without(here));
             return settling;
         }
-        let cut = newest_common(&held, voters).max(self.log.began());
+        let open = self.open_change();
+        let here = match &open {
+            Some(open) => here.and(open.value.roster),
+            None => here,
+        };
+        if let Some(open) = &open
+            && !self.can_adopt(open, voters, here)
+        {
+            settling.then = match facts.now < self.wait_until {
+                true => Then::Wait,
+                false => Then::Undecided(open.absent),
+            };
+            return settling;
+        }
+        if !here.contains(self.me()) {
+            settling.then = Then::NotOfRoster;
+            return settling;
+        }
+        let cut = match &open {
+            Some(open) => open.value.cut,
+            None => newest_common(&held, voters).max(self.log.began()),
+        };
         self.altered |= cut < self.log.turns();
         self.log.cut_back(facts.signer, epoch, cut);
-        let runs = held.iter().map(|(place, turns)| {
+        let runs = held.iter().filter(|(place, _)| here.contains(**place));
+        let runs = runs.map(|(place, turns)| {
             let claimed = self.claims.of(*place);
             NewRun {
                 peer: *place,
@@ -291,16 +323,43 @@ impl Settlement {
                 held: *turns >= cut,
             }
         });
+        let decided = open.map(|open| open.adopted(self.me()));
+        let tip = self.log.tip();
         let proposal = Proposal {
             attempt: facts.attempt,
-            epoch,
+            epoch: epoch + u32::from(decided.is_some()),
             cut,
-            log_hash: self.log.tip(),
+            log_hash: decided.map_or(tip, |decided| self.log.tip_behind(&decided)),
             runs: runs.collect(),
+            decided,
         };
+        let own = decided.and_then(|decided| self.log.sign_accept(facts.signer, &decided));
+        self.accepts = own.into_iter().map(|own| (self.me(), own)).collect();
         self.proposal = Some(proposal.clone());
         settling.then = Then::Propose(proposal);
         settling
+    }
+
+    /// The change that binds this reopening, where one does.
+    fn open_change(&self) -> Option<OpenChange> {
+        let epoch = self.log.epoch();
+        let counting = self.claims.counting();
+        let guests = counting.map(|(place, claim)| {
+            let claimed = self.claims.of(place);
+            let accepted = claimed.and_then(|claimed| claimed.accepted);
+            // A recording that ends in an epoch before holds no accept of this one.
+            (place, accepted.filter(|_| claim.epoch == epoch))
+        });
+        let own = std::iter::once((self.me(), self.log.accepted()));
+        OpenChange::among(Voters::new(self.log.roster()), &guests.chain(own).collect())
+    }
+
+    /// Whether these peers can go on by a change, up to whose cut the log is here.
+    fn can_adopt(&self, open: &OpenChange, voters: Voters, here: Peers) -> bool {
+        let value = &open.value;
+        let leads =
+            value.cut <= self.log.turns() && self.log.hash_after(value.cut) == value.log_hash;
+        leads && open.is_adopted_by(voters, here)
     }
 
     /// Turns of the log that each voter here shares. A guest with another history is refused.
@@ -404,13 +463,41 @@ impl Settlement {
         self.proposal.take().is_some()
     }
 
-    /// The roster change that reopens the match, once all have signed the proposal.
-    pub(super) fn change(
-        &self,
+    /// Takes a guest's accept of what is decided with the proposal. False where that is not one.
+    pub(super) fn take_accept(
+        &mut self,
+        from: PeerId,
+        accept: Option<[u8; 64]>,
+        signer: &dyn Signer,
+    ) -> bool {
+        let decided = self.proposal.as_ref().and_then(|proposal| proposal.decided);
+        let Some(decided) = decided else {
+            return true;
+        };
+        let Some((place, accept)) = self.place_of(from).zip(accept) else {
+            return false;
+        };
+        let signed = self.log.accept_of(place, &decided);
+        let signed = signed.map(|document| document.with(accept));
+        let holds = signed.is_some_and(|signed| signed.is_by(from, signer.verifier()));
+        if holds {
+            self.accepts.insert(place, accept);
+        }
+        holds
+    }
+
+    /// The roster change that reopens the match, once all have signed the proposal, and the one that was decided with it.
+    pub(super) fn changes(
+        &mut self,
         signatures: &SignatureSet,
         signer: &dyn Signer,
-    ) -> Option<RosterChange> {
+    ) -> Option<(Option<RosterChange>, RosterChange)> {
         let proposal = self.proposal.as_ref()?;
+        let accepts = std::mem::take(&mut self.accepts).into_iter().collect();
+        let epoch = self.log.epoch();
+        let decided = proposal
+            .decided
+            .map(|decided| decided.change(epoch, accepts));
         let reopening = proposal.reopening();
         let change = RosterChange {
             epoch: proposal.epoch,
@@ -423,7 +510,14 @@ impl Settlement {
             proofs: Vec::new(),
             reopening: Some(reopening),
         };
-        self.log.is_reopened_by(signer, &change).then_some(change)
+        if let Some(decided) = &decided {
+            self.altered = true;
+            if !self.log.take_decided(signer, decided) {
+                return None;
+            }
+        }
+        let holds = self.log.is_reopened_by(signer, &change);
+        holds.then_some((decided, change))
     }
 
     /// What this peer goes on from, once a change has reopened the match.
@@ -459,7 +553,7 @@ mod tests {
         let mut settlement = Settlement::new(log(0, own), wait_until);
         for (peer, turns) in guests {
             let claim = log(*peer, *turns).claim();
-            let came = settlement.come(facts(&signer, &limits), *peer, run(*peer), claim);
+            let came = settlement.come(facts(&signer, &limits), *peer, run(*peer), (claim, None));
             assert_eq!(came, Ok(()));
         }
         let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -539,7 +633,7 @@ mod tests {
                 hash,
                 ..log(peer, 20).claim()
             };
-            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
+            let came = settlement.come(facts(&signer, &limits), peer, run(peer), (claim, None));
             assert_eq!(came, Ok(()));
         }
         let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -557,7 +651,7 @@ mod tests {
             if peer == 2 {
                 claim.hash = LogHash([9; 16]);
             }
-            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
+            let came = settlement.come(facts(&signer, &limits), peer, run(peer), (claim, None));
             assert_eq!(came, Ok(()));
         }
         let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -570,13 +664,13 @@ mod tests {
         let (signer, limits) = (signer(0), Limits::default());
         let mut settlement = Settlement::new(log(0, 20), NOW);
         let (old, claim) = (Incarnation([1; 16]), log(1, 20).claim());
-        let came = settlement.come(facts(&signer, &limits), 1, old, claim);
+        let came = settlement.come(facts(&signer, &limits), 1, old, (claim, None));
         assert_eq!(came, Err(JoinRefused::GoesOn));
         let far = Claim {
             turns: u32::MAX,
             ..claim
         };
-        let came = settlement.come(facts(&signer, &limits), 1, run(1), far);
+        let came = settlement.come(facts(&signer, &limits), 1, run(1), (far, None));
         assert_eq!(came, Err(JoinRefused::OtherHistory), "too much to be given");
     }
 
@@ -589,7 +683,7 @@ mod tests {
             turns: 20,
             ..log(1, 20).claim()
         };
-        let came = settlement.come(facts(&signer, &limits), 1, run(1), claim);
+        let came = settlement.come(facts(&signer, &limits), 1, run(1), (claim, None));
         assert_eq!(came, Ok(()));
         let settling = settlement.settle_if_due(facts(&signer, &limits));
         let Then::Fetch(1, Ask::Log { from, .. }) = settling.then else {

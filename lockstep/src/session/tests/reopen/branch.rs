@@ -209,6 +209,7 @@ fn a_match_that_goes_on_comes_before_a_branch() {
             })
             .collect(),
         keyframes: Vec::new(),
+        accepted: None,
     };
     net.links.deaf_between.push((0, 2));
     net.links.deaf_between.push((1, 2));
@@ -226,6 +227,7 @@ fn a_match_that_goes_on_comes_before_a_branch() {
     let disk = Disk {
         log: disk.log,
         keyframes: Vec::new(),
+        accepted: None,
     };
     net.comes_from(1, 92, Net::known(&disk, &[0, 2]));
     net.input(1, Input::EnterBranch(match_id));
