@@ -238,7 +238,13 @@ impl Recorder {
             let again = self.behind.extract_if(.., |(turns, _)| *turns > turn);
             for (_, item) in again.collect::<Vec<_>>() {
                 match item {
-                    Behind::Records(records) => self.write(&records)?,
+                    Behind::Records(records) => {
+                        self.write(&records)?;
+                        // It was durable where it stood before.
+                        if let [Record::Accept(_)] = records[..] {
+                            self.shared.push(Job::Sync(0))?;
+                        }
+                    }
                     Behind::Keyframe(keyframe) => {
                         self.shared.push(Job::Keyframe(keyframe.clone()))?;
                         self.note_behind(Behind::Keyframe(keyframe));

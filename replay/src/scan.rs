@@ -6,8 +6,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt, PlanAt};
 use lockstep::log::{
-    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start, continued_hash,
-    roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start,
+    continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
@@ -317,7 +317,9 @@ impl Pass {
                     self.scan.rosters.push(self.rosters.change(change));
                     self.epoch = change.epoch.saturating_add(1);
                     let epoch = self.epoch;
-                    self.scan.accepted.take_if(|accepted| accepted.epoch < epoch);
+                    self.scan
+                        .accepted
+                        .take_if(|accepted| accepted.epoch < epoch);
                 }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
                 Record::Accept(accepted) if accepted.epoch >= self.epoch => {

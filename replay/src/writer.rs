@@ -215,7 +215,7 @@ impl Writer {
                         state.marks.retain(|mark| mark.at < self.written);
                     }
                     if let Job::Sync(id) = job {
-                        state.synced = Some(id);
+                        state.synced = state.synced.max(Some(id));
                     }
                     state.jobs.pop_front();
                     state.bytes -= job.bytes();

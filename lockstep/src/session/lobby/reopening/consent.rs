@@ -234,9 +234,10 @@ fn decode(change: &[u8]) -> Option<RosterChange> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::open_change::OpenChange;
     use super::*;
-    use crate::log::fixture::signer;
-    use crate::log::{Ballot, NewRun, Value};
+    use crate::log::fixture::{accepted_at, signer};
+    use crate::log::{Ballot, NewRun, Peers, Value};
     use crate::session::lobby::reopening::fixture::{context, log, run, start};
 
     const NOW: Duration = Duration::from_secs(5);
@@ -368,5 +369,44 @@ mod tests {
             assert!(matches!(consent.page(0), Answer::Log { .. }));
         }
         assert_eq!(consent.page(0), Answer::Nothing);
+    }
+
+    #[test]
+    fn a_guest_accepts_what_is_decided_with_a_proposal_and_no_invention() {
+        let open = OpenChange {
+            value: accepted_at(0, 18, log(0, 18).tip()).value,
+            absent: Peers::default(),
+        };
+        let decided = open.adopted(0);
+        let mut wanted = proposal(18, [true, true, false]);
+        wanted.runs.pop();
+        let wanted = Proposal {
+            epoch: 1,
+            log_hash: log(1, 18).tip_behind(&decided),
+            decided: Some(decided),
+            ..wanted
+        };
+        let mut consent = consent(18);
+        let Answered::Sign(4, signed, Some(accept)) = propose(&mut consent, 18, &wanted) else {
+            panic!("it has all turns up to the cut");
+        };
+        assert_eq!(Some(accept), log(1, 18).sign_accept(&signer(1), &decided));
+        assert_eq!(signed, signature(1, &wanted));
+        let elsewhere = Proposal {
+            log_hash: log(1, 18).tip(),
+            ..wanted.clone()
+        };
+        let refused = propose(&mut consent, 18, &elsewhere);
+        assert_eq!(refused, Answered::OtherHistory, "not behind the change");
+        // Many turns that one peer alone holds.
+        let mut far = self::consent(1);
+        let mut lone = wanted;
+        (lone.runs[1].held, lone.runs[0].held) = (false, true);
+        assert!(matches!(propose(&mut far, 1, &lone), Answered::Ask(_)));
+        let Answer::Log { records, .. } = log(0, 18).page(1) else {
+            panic!("a page");
+        };
+        let fetched = far.fetched(&signer(1), &Limits::default(), NOW, 1, &records);
+        assert_eq!(fetched, Answered::OtherHistory);
     }
 }
