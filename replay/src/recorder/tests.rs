@@ -367,7 +367,7 @@ fn accepted(epoch: u32) -> Record {
 fn a_sync_is_done_when_the_disk_says_so_and_holds_up_nothing() {
     let played = fixture::play(30);
     let (synced, syncs) = std::sync::mpsc::channel();
-    let path = std::path::Path::new("nowhere");
+    let path = Path::new("nowhere");
     let mut recorder = Recorder::over(path, Box::new(Slow { syncs })).unwrap();
     let (first, rest) = played.records[..30].split_at(10);
     first.iter().for_each(|of| recorder.append(of).unwrap());
@@ -392,7 +392,7 @@ fn a_store_that_has_failed_holds_up_no_accept() {
         partly: 0,
         truncates: true,
     };
-    let path = std::path::Path::new("nowhere");
+    let path = Path::new("nowhere");
     let mut recorder = Recorder::over(path, Box::new(disk)).unwrap();
     let played = fixture::play(5);
     for record in &played.records {
