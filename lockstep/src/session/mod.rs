@@ -26,6 +26,9 @@ mod wire;
 
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
+pub use self::lobby::OpenChange;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use self::membership::paxos as roster;
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]

@@ -63,6 +63,7 @@ pub(super) use host::ReopeningHost;
 pub(crate) use message::Said;
 #[cfg(test)]
 pub(crate) use message::{Claim, Proposal};
+pub use open_change::OpenChange;
 
 use self::activity_probe::{ActivityProbe, Finding, Probe};
 use crate::log::Start;

@@ -10,10 +10,11 @@ const NEAR: u32 = 16;
 
 /// A change that binds a reopening of the epoch that it ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OpenChange {
-    pub(super) value: Value,
+pub struct OpenChange {
+    /// What is to be decided.
+    pub value: Value,
     /// The peers that may know it to be decided, and are not here.
-    pub(super) absent: Peers,
+    pub absent: Peers,
 }
 
 impl OpenChange {
@@ -22,7 +23,7 @@ impl OpenChange {
     ///
     /// Where it cannot be, no change is: the coordinator of the highest ballot had to propose what was decided before. Where
     /// all peers of both rosters are here, no peer goes on by it, and none is bound.
-    pub(super) fn among(
+    pub fn among(
         voters: Voters,
         here: &BTreeMap<u8, Option<(Ballot, Value)>>,
     ) -> Option<OpenChange> {
@@ -43,7 +44,7 @@ impl OpenChange {
 
     /// Whether these peers can decide it and go on by it: they are a quorum of both rosters. That a peer cheated, no
     /// recording proves.
-    pub(super) fn is_adopted_by(&self, voters: Voters, peers: Peers) -> bool {
+    pub fn is_adopted_by(&self, voters: Voters, peers: Peers) -> bool {
         let value = self.value;
         value.cheats.is_empty()
             && decides(voters, value, peers)
