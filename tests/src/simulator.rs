@@ -317,6 +317,9 @@ impl<W: Playable> Simulator<W> {
                     self.peers[peer].disk.write(accepted);
                 }
                 self.judge.appended(peer, &record);
+                if matches!(record, Record::Roster(_)) {
+                    self.outlive(peer);
+                }
             }
             Output::Sync(id) => self.sync(peer, id),
             Output::Tail(turns) => {

@@ -89,6 +89,7 @@ impl<W: Playable> Simulator<W> {
         let runs = self.driver.session(peer).is_some();
         if runs && self.judge.peers[peer].notes.run == run {
             self.peers[peer].disk.done(id);
+            self.deafen(peer);
             self.feed(peer, Input::Synced(id));
         }
     }

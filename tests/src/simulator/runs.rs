@@ -159,6 +159,53 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// The peers that are to die with a change that they have accepted, and those that they shall not reach any more.
+    fn outlived(&self) -> (Vec<usize>, Vec<usize>) {
+        let reopening = self.scenario.reopening.iter();
+        let dying: Vec<usize> = reopening.flat_map(|of| of.outlived.clone()).collect();
+        let peers = 0..self.peers.len();
+        let others = peers.filter(|peer| !self.scenario.peers[*peer].troubled);
+        match dying.is_empty() {
+            true => (dying, Vec::new()),
+            false => (dying, others.collect()),
+        }
+    }
+
+    /// A peer that is to die with its accept hears of no decision.
+    pub(super) fn deafen(&mut self, peer: usize) {
+        let (dying, others) = self.outlived();
+        for other in others.into_iter().filter(|_| dying.contains(&peer)) {
+            self.begin_cut(other, peer);
+        }
+    }
+
+    /// A peer of the majority has logged a change: those die that have accepted it.
+    pub(super) fn outlive(&mut self, peer: usize) {
+        let (dying, others) = self.outlived();
+        let accepts = |peer: &usize| {
+            let first_run = self.judge.peers[*peer].notes.run == 0;
+            first_run && self.driver.session(*peer).is_some()
+        };
+        let dying: Vec<usize> = dying.into_iter().filter(accepts).collect();
+        if dying.is_empty() || !others.contains(&peer) {
+            return;
+        }
+        let gone: Vec<usize> = (0..self.peers.len())
+            .filter(|peer| !others.contains(peer))
+            .collect();
+        for (one, other) in gone
+            .iter()
+            .flat_map(|one| others.iter().map(move |of| (*one, *of)))
+        {
+            self.begin_cut(one, other);
+            self.begin_cut(other, one);
+        }
+        for peer in dying {
+            self.driver.schedule(self.now(), Event::Die(peer));
+            self.schedule_restart(self.now() + RESTART_DELAY * 2, peer);
+        }
+    }
+
     fn schedule_restart(&mut self, at: Duration, peer: usize) {
         self.runs_to_begin += 1;
         self.driver.schedule(at, Event::Restart(peer));
