@@ -159,6 +159,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
         EndReason::OnlyBranches => "only-branches",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
+        EndReason::Undecided { .. } => "undecided",
         EndReason::World => "world",
         EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
@@ -223,6 +224,7 @@ mod tests {
             (EndReason::OnlyJoiners, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),
+            (EndReason::Undecided { missing: vec![] }, 4),
         ];
         for (reason, code) in table {
             assert_eq!(of_end(&reason), code, "{reason}");

@@ -409,6 +409,16 @@ pub enum EndReason {
         /// The players that are missing.
         missing: Vec<SeatInfo>,
     },
+    /// Peers here have accepted a roster change that the `missing` may have decided, and gone on by: the match is not
+    /// reopened without them.
+    #[error(
+        "{} may play on without the others: a roster change was accepted before the match broke off",
+        names(missing)
+    )]
+    Undecided {
+        /// The players that are missing.
+        missing: Vec<SeatInfo>,
+    },
     /// The network thread failed.
     #[error("the network thread failed: a bug in the kit, please report what it printed")]
     Internal,

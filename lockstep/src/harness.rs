@@ -385,6 +385,12 @@ pub trait Surroundings {
     /// game is told something. Answers for its world, in order.
     fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>>;
 
+    /// What a session has logged is to be durable: the answer, where that takes no time.
+    fn sync(&mut self, peer: usize, id: u64) -> Option<Input<'static>> {
+        let _ = peer;
+        Some(Input::Synced(id))
+    }
+
     /// A session has been called, and nothing of what it wants is done yet.
     fn called(&mut self, call: Call<'_>) {
         let _ = call;
@@ -494,7 +500,11 @@ impl Mesh {
                 } => self.send(around, peer, link, Arrives::Bytes(channel, bytes)),
                 Output::Close { link } => closed.push(link),
                 output => {
-                    if let Some(answer) = around.perform(peer, output) {
+                    let answer = match output {
+                        Output::Sync(id) => around.sync(peer, id),
+                        output => around.perform(peer, output),
+                    };
+                    if let Some(answer) = answer {
                         self.handle(around, peer, answer, closed);
                     }
                 }

@@ -3,6 +3,7 @@
 //! Wire catch-up and the replay file use these same bytes. [`Codec`] holds what a record leaves out because the
 //! record before it says so: the turn's number, the plan, the pause.
 
+mod accepted;
 mod archive;
 mod attested_log;
 mod batch;
@@ -32,6 +33,7 @@ mod value;
 mod verified_log;
 
 pub use crate::encoding::DecodeError;
+pub use accepted::Accepted;
 pub(crate) use archive::Archive;
 pub(crate) use attested_log::AttestedLog;
 pub(crate) use batch::seats_with_commands;

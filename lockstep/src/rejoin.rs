@@ -1,6 +1,6 @@
 //! What a peer that comes back knows of its match.
 
-use crate::log::{Keyframe, Record};
+use crate::log::{Accepted, Keyframe, Record};
 use crate::{Contact, MatchId, Ticket};
 
 /// What is known of a match to come back to: by its replay, or by a ticket alone.
@@ -15,6 +15,8 @@ pub struct Rejoin {
     pub log: Vec<Record>,
     /// The newest keyframe of that log. Where the others have none that is newer, no snapshot is fetched.
     pub keyframe: Option<Keyframe>,
+    /// The roster change that the earlier run has accepted and of which its log has no decision.
+    pub accepted: Option<Accepted>,
 }
 
 impl From<&Ticket> for Rejoin {
@@ -28,6 +30,7 @@ impl From<&Ticket> for Rejoin {
             }],
             log: Vec::new(),
             keyframe: None,
+            accepted: None,
         }
     }
 }

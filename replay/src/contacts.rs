@@ -164,6 +164,7 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
         contacts,
         log,
         keyframe,
+        accepted: reader.accepted().cloned(),
     })
 }
 

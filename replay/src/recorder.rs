@@ -23,7 +23,8 @@ use std::time::Duration;
 /// after its last whole turn. The failure is reported once, and the match goes on. Dropping a recorder writes
 /// everything appended.
 ///
-/// Every turn reaches the file system at once, and the disk within a second. A turn of the tail is written once: it
+/// Every turn reaches the file system at once, and the disk within a second, or when a [`sync`](LogStore::sync) asks for
+/// it. A turn of the tail is written once: it
 /// stays where it is when it is final, and leaves no trace where it is taken back. Checksums are thinned to one in five
 /// seconds of match, and the last; all mismatches are kept.
 pub struct Recorder {
@@ -42,6 +43,8 @@ pub struct Recorder {
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
     newest_keyframe: Option<u32>,
+    /// The sync that is asked for and not done.
+    syncing: Option<u64>,
     tail: Tail,
     /// The state before each turn of the tail.
     points: VecDeque<Point>,
@@ -136,6 +139,7 @@ impl Recorder {
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,
+            syncing: None,
             tail: Tail::default(),
             points: VecDeque::new(),
             behind: Vec::new(),
@@ -180,7 +184,7 @@ impl Recorder {
                 }
                 Ok(())
             }
-            Record::Roster(_) => self.write(std::slice::from_ref(record)),
+            Record::Roster(_) | Record::Accept(_) => self.write(std::slice::from_ref(record)),
             Record::Continued(_) => {
                 // Withheld records belong to the players so far.
                 self.write_checksum()?;
@@ -234,7 +238,13 @@ impl Recorder {
             let again = self.behind.extract_if(.., |(turns, _)| *turns > turn);
             for (_, item) in again.collect::<Vec<_>>() {
                 match item {
-                    Behind::Records(records) => self.write(&records)?,
+                    Behind::Records(records) => {
+                        self.write(&records)?;
+                        // It was durable where it stood before.
+                        if let [Record::Accept(_)] = records[..] {
+                            self.shared.push(Job::Sync(0))?;
+                        }
+                    }
                     Behind::Keyframe(keyframe) => {
                         self.shared.push(Job::Keyframe(keyframe.clone()))?;
                         self.note_behind(Behind::Keyframe(keyframe));
@@ -359,6 +369,25 @@ impl LogStore for Recorder {
         let result = self.change(&tail.replace(turns));
         self.tail = tail;
         self.end_on_error(result)
+    }
+
+    fn sync(&mut self, id: u64) {
+        self.syncing = Some(id);
+        if !self.over {
+            let pushed = self.shared.push(Job::Sync(id)).map(drop);
+            // The next record tells of the failure.
+            pushed.ok();
+        }
+    }
+
+    fn synced(&mut self) -> Option<u64> {
+        let over = self.over;
+        let state = self.shared.lock();
+        let is_done = |id: &mut u64| {
+            let synced = state.synced.is_some_and(|synced| synced >= *id);
+            synced || over || state.error.is_some() || state.done
+        };
+        self.syncing.take_if(is_done)
     }
 
     fn keyframe_every(&self) -> Option<Duration> {

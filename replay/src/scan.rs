@@ -6,8 +6,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt, PlanAt};
 use lockstep::log::{
-    Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start, continued_hash,
-    roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start,
+    continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
@@ -31,6 +31,8 @@ pub(crate) struct Scan {
     pub spans: Vec<Span>,
     /// The plan of turn 0, and every later one.
     pub plans: Vec<PlanAt>,
+    /// What the recording peer has accepted, and the log has no decision of.
+    pub accepted: Option<Accepted>,
     /// Where players went on alone, by turn.
     pub continuations: Vec<Arc<Continuation>>,
     /// Roster changes, by turn.
@@ -91,6 +93,7 @@ struct Pass {
     chained: Option<LogHash>,
     metering: Metering,
     rosters: Rosters,
+    epoch: u32,
     /// The plan of the next turn, if earlier turns ask for a change.
     metered: Option<Metered>,
     marked_bytes: u64,
@@ -187,6 +190,7 @@ impl Pass {
                     plan: start.terms.plan,
                     slow: Vec::new(),
                 }],
+                accepted: None,
                 continuations: Vec::new(),
                 rosters: Vec::new(),
             },
@@ -196,6 +200,7 @@ impl Pass {
             chained: None,
             metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
             rosters: Rosters::new(start.clone()),
+            epoch: 0,
             metered: None,
             marked_bytes: MARK_EVERY_BYTES,
             closed: false,
@@ -310,8 +315,16 @@ impl Pass {
                     self.chained = Some(roster_hash(before, change));
                     self.metering.begin_epoch();
                     self.scan.rosters.push(self.rosters.change(change));
+                    self.epoch = change.epoch.saturating_add(1);
+                    let epoch = self.epoch;
+                    self.scan
+                        .accepted
+                        .take_if(|accepted| accepted.epoch < epoch);
                 }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
+                Record::Accept(accepted) if accepted.epoch >= self.epoch => {
+                    self.scan.accepted = Some(accepted.clone());
+                }
                 Record::End(end) => self.scan.end = Some(end.clone()),
                 _ => {}
             }

@@ -37,19 +37,21 @@ pub(crate) enum Job {
     TakeBack { turn: u32 },
     /// A keyframe, not packed yet.
     Keyframe(Keyframe),
+    /// Makes all before it durable. Numbers ascend.
+    Sync(u64),
 }
 
 impl Job {
     fn bytes(&self) -> usize {
         match self {
             Job::Records { content, .. } => content.len() + size_of::<Job>(),
-            Job::Keyframe(_) | Job::TakeBack { .. } => 0,
+            Job::Keyframe(_) | Job::TakeBack { .. } | Job::Sync(_) => 0,
         }
     }
 
     fn snapshot_bytes(&self) -> usize {
         match self {
-            Job::Records { .. } | Job::TakeBack { .. } => 0,
+            Job::Records { .. } | Job::TakeBack { .. } | Job::Sync(_) => 0,
             Job::Keyframe(keyframe) => keyframe.snapshot.len(),
         }
     }
@@ -69,6 +71,8 @@ pub(crate) struct State {
     /// Why the writer gave up.
     pub error: Option<StoreError>,
     pub done: bool,
+    /// The newest sync that was asked for and is done.
+    pub synced: Option<u64>,
     /// Bytes of whole items in the file.
     pub written: u64,
     /// Places in the file where reading may begin.
@@ -84,6 +88,7 @@ impl Shared {
                 closing: false,
                 error: None,
                 done: false,
+                synced: None,
                 written: format::HEADER_BYTES,
                 marks: Vec::new(),
             }),
@@ -209,6 +214,9 @@ impl Writer {
                     if let Job::TakeBack { .. } = job {
                         state.marks.retain(|mark| mark.at < self.written);
                     }
+                    if let Job::Sync(id) = job {
+                        state.synced = state.synced.max(Some(id));
+                    }
                     state.jobs.pop_front();
                     state.bytes -= job.bytes();
                     state.written = self.written;
@@ -285,6 +293,7 @@ impl Writer {
                 Ok(mark)
             }
             Job::TakeBack { turn } => self.take_back(*turn).map(|()| None),
+            Job::Sync(_) => self.sync().map(|()| None),
             Job::Keyframe(keyframe) => {
                 let mut bytes = Vec::new();
                 self.encoder.seal(&mut bytes);

@@ -22,7 +22,9 @@ pub use bounded::{Asked, Bounds};
 use crate::simulator::{Hostile, Notes, Playable, Reopening, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
-use lockstep::log::{Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer};
+use lockstep::log::{
+    Accepted, Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer,
+};
 use lockstep::log::{Start, What};
 use lockstep::{EndReason, Ended, Event, Fault, PeerId};
 use log::Log;
@@ -153,13 +155,19 @@ impl Judge {
         }
     }
 
-    /// Another run of a process begins, with this log.
-    pub fn returned(&mut self, peer: usize, log: &[Record]) {
+    /// Another run of a process begins, with this log, and what the run before had accepted: its recording has the turns
+    /// up to the cut of that, too.
+    pub fn returned(&mut self, peer: usize, log: &[Record], accepted: Option<&Accepted>) {
         let mut before = std::mem::take(&mut self.peers[peer]);
         before.past.push(before.log);
         let file = &mut self.peers[peer];
         (file.notes, file.past) = (before.notes.of_next_run(self.now), before.past);
         file.given = Log::of(&self.places, log);
+        for turn in accepted.iter().flat_map(|accepted| &accepted.turns) {
+            if turn.turn.0 == file.given.len() {
+                file.given.put(&self.places, &Record::Bundle(turn.clone()));
+            }
+        }
     }
 
     /// A session told the game something.

@@ -9,6 +9,9 @@
 //! A rejoining run follows a few more rules: it walks what a quorum attests, asks, and begins with the epoch of its
 //! admission. Its batches count from `cut + delay` on.
 //!
+//! A quorum whose processes have died may reopen the match. Each accept is durable before it is sent: the reopening knows
+//! those of its peers, and of no other one.
+//!
 //! Nothing is lost, but a message may be late forever, and a peer may do nothing forever. So every crash, every
 //! loss and every wrong suspicion is among the runs.
 
@@ -17,6 +20,7 @@ mod mutant;
 mod peer;
 mod properties;
 mod rejoin;
+mod reopen;
 mod run;
 
 pub use bounds::{Bound, bounds, far, with_mutant};
@@ -50,6 +54,8 @@ pub struct RosterModel {
     pub out: Peers,
     /// Peers that may rejoin once, as another run.
     pub joiners: Peers,
+    /// Whether a quorum whose processes die may reopen the match.
+    pub reopens: bool,
     /// The planted mistake, if any.
     pub mutant: Option<Mutant>,
 }
@@ -67,6 +73,7 @@ impl Default for RosterModel {
             leavers: Peers::default(),
             out: Peers::default(),
             joiners: Peers::default(),
+            reopens: false,
             mutant: None,
         }
     }
@@ -117,6 +124,8 @@ pub enum Action {
     Request(u8),
     /// It begins its part after its admission.
     Rejoin(u8),
+    /// The processes of these peers die, before they know of a decision, and others reopen the match in their places.
+    Reopen(Peers),
 }
 
 impl RosterModel {
@@ -338,6 +347,7 @@ impl Model for RosterModel {
             }
             self.deliveries(state, at, actions);
         }
+        self.reopenings(state, actions);
     }
 
     fn next_state(&self, before: &State, action: Action) -> Option<State> {
@@ -397,6 +407,7 @@ impl Model for RosterModel {
             }
             Action::Request(run) => self.request(&mut state, run)?,
             Action::Rejoin(run) => self.begin_rejoined(&mut state, run)?,
+            Action::Reopen(peers) => self.reopen(&mut state, peers)?,
         }
         (state != *before).then_some(state)
     }

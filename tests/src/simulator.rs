@@ -5,6 +5,7 @@
 //! A run has two phases. In the first, all drawn faults may happen. Then calm peers heal, and so do the links
 //! between them; the other peers' faults go on. From then on the judge demands progress of the core.
 
+mod disk;
 mod event;
 mod faults;
 mod hostility;
@@ -32,10 +33,11 @@ pub use toy::{Order, Toy, Want};
 
 use crate::judge::{Asked, Bounds, Invariant, Judge, RECOVERY, Violation};
 use crate::random::Stream;
+use disk::Disk;
 use event::Event;
 use hostility::{Hostility, Signed};
 use lockstep::harness::{Clock, Driver, Due};
-use lockstep::log::Terms;
+use lockstep::log::{Record, Terms};
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
 use lockstep::{Channel, Limits, MatchId, PeerId};
@@ -122,6 +124,7 @@ struct Peer<W> {
     /// Number of address changes.
     moves: u32,
     worker: WorldWorker<W>,
+    disk: Disk,
     bounds: Bounds,
     own: Vec<Seat>,
     random: Stream,
@@ -165,6 +168,7 @@ impl<W: Playable> Simulator<W> {
             peers.push(Peer {
                 moves: 0,
                 worker: WorldWorker::new(plan.load, plan.step, plan.flaw),
+                disk: Disk::new(scenario.seed, at),
                 bounds: Bounds::default(),
                 own: Vec::new(),
                 random: Stream::new(scenario.seed, "player", at as u64),
@@ -238,6 +242,7 @@ impl<W: Playable> Simulator<W> {
         match event {
             Event::Begin(peer) => self.open_port(peer),
             Event::World(peer) => self.finish_job(peer),
+            Event::Synced(peer, run, id) => self.synced(peer, run, id),
             Event::Arrive(to, channel, bytes) => self.arrive(to, channel, &bytes),
             Event::Packet(packet) => self.take_packet(&packet),
             Event::Timer(node) => self.wake_port(node),
@@ -307,7 +312,16 @@ impl<W: Playable> Simulator<W> {
                 self.bound(peer, asked, bytes.len());
                 self.send(peer, link, channel, &bytes);
             }
-            Output::Append(record) => self.judge.appended(peer, &record),
+            Output::Append(record) => {
+                if let Record::Accept(accepted) = &record {
+                    self.peers[peer].disk.write(accepted);
+                }
+                self.judge.appended(peer, &record);
+                if matches!(record, Record::Roster(_)) {
+                    self.outlive(peer);
+                }
+            }
+            Output::Sync(id) => self.sync(peer, id),
             Output::Tail(turns) => {
                 let retracted = self.judge.tail(peer, &turns);
                 self.most_retracted = self.most_retracted.max(retracted);

@@ -180,7 +180,7 @@ impl Peer {
             }),
             (Event::Ended(ended), _) => {
                 let waits = match ended.reason {
-                    EndReason::NoQuorum { .. } => self.reopens_again,
+                    EndReason::NoQuorum { .. } | EndReason::Undecided { .. } => self.reopens_again,
                     // A player may come back to the window later.
                     EndReason::StallLimit { .. } => {
                         self.has_lost_quorum() && choice == OnQuorumLoss::Ask
@@ -201,7 +201,7 @@ impl Peer {
             EndReason::StallLimit { .. } | EndReason::Left => {
                 self.has_lost_quorum() && self.replay.is_some()
             }
-            EndReason::NoQuorum { .. } => self.seeks_match(),
+            EndReason::NoQuorum { .. } | EndReason::Undecided { .. } => self.seeks_match(),
             _ => false,
         };
         let by = || plain::reopen_hint(self.newest_recording(), self.identity.as_deref());

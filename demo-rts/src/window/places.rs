@@ -123,6 +123,16 @@ impl LogStore for Named {
         }
     }
 
+    fn sync(&mut self, id: u64) {
+        if let Some(store) = &mut self.store {
+            store.sync(id);
+        }
+    }
+
+    fn synced(&mut self) -> Option<u64> {
+        self.store.as_mut()?.synced()
+    }
+
     fn keyframe_every(&self) -> Option<Duration> {
         Some(KEYFRAMES_EVERY)
     }

@@ -61,6 +61,8 @@ pub(super) struct Sharing {
 const EVENTS: usize = 4_096;
 /// How often measurements are shared.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
+/// How often a store that syncs is asked whether it is done.
+const SYNC_EVERY: Duration = Duration::from_millis(5);
 
 impl Default for Shared {
     fn default() -> Self {
@@ -152,6 +154,8 @@ pub(super) struct Network {
     saves: VecDeque<u32>,
     /// Links that took no more messages.
     blocked: Vec<LinkId>,
+    /// The store was asked to sync, and has not answered.
+    syncing: bool,
     report: Report,
     ended: Option<Event>,
     measured_at: Duration,
@@ -175,6 +179,7 @@ impl Network {
             shared,
             saves: VecDeque::new(),
             blocked: Vec::new(),
+            syncing: false,
             report: Report::new(reports, limits),
             ended: None,
             measured_at: Duration::ZERO,
@@ -196,6 +201,7 @@ impl Network {
             if !self.take_from_game() {
                 break;
             }
+            self.answer_sync();
             let now = self.shared.now();
             if self.session.deadline().is_some_and(|at| at <= now) {
                 self.handle(Input::Timeout);
@@ -207,7 +213,12 @@ impl Network {
                 .session
                 .deadline()
                 .map_or(MEASURE_EVERY, |at| at.saturating_sub(self.shared.now()));
-            if let Some(event) = self.transport.poll(wait.min(MEASURE_EVERY)) {
+            let most = if self.syncing {
+                SYNC_EVERY
+            } else {
+                MEASURE_EVERY
+            };
+            if let Some(event) = self.transport.poll(wait.min(most)) {
                 self.link_event(event);
             }
             self.measure();
@@ -319,6 +330,15 @@ impl Network {
         self.shared.lock().status = self.session.status();
     }
 
+    fn answer_sync(&mut self) {
+        while self.syncing
+            && let Some(id) = self.log.synced()
+        {
+            self.syncing = false;
+            self.handle(Input::Synced(id));
+        }
+    }
+
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Dial { address, key } => self.transport.dial(&address, key),
@@ -341,6 +361,10 @@ impl Network {
                 if let Err(why) = self.log.tail(&turns) {
                     self.push(Event::RecordingStopped { why });
                 }
+            }
+            Output::Sync(id) => {
+                self.syncing = true;
+                self.log.sync(id);
             }
             Output::Load {
                 turns,

@@ -1,5 +1,6 @@
 //! The one encoding of log records.
 
+use super::accepted::Accepted;
 use super::batch::SignedBatch;
 use super::bundle::{Bundle, LogEntry, decode_entries, encode_entries};
 use super::continuation::Continuation;
@@ -34,6 +35,7 @@ const KEYFRAME: u8 = 7;
 const END: u8 = 8;
 const ROSTER: u8 = 9;
 const CONTINUED: u8 = 10;
+const ACCEPT: u8 = 11;
 
 impl Codec {
     /// The codec behind this start.
@@ -146,6 +148,10 @@ impl Codec {
             Record::Continued(continuation) => {
                 out.push(CONTINUED);
                 continuation.encode(out);
+            }
+            Record::Accept(accepted) => {
+                out.push(ACCEPT);
+                accepted.encode(out);
             }
             Record::End(end) => {
                 out.push(END);
@@ -281,6 +287,7 @@ impl Codec {
             }
             ROSTER => Record::Roster(decode_change(reader)?),
             CONTINUED => Record::Continued(Arc::new(Continuation::decode(reader)?)),
+            ACCEPT => Record::Accept(Accepted::decode(reader)?),
             END => {
                 let turns = reader.number()?;
                 let log_hash = LogHash(reader.array()?);

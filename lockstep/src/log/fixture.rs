@@ -1,7 +1,7 @@
 //! Logs for tests.
 
 use super::{
-    Accept, Ballot, Batch, Bundle, Document as _, LogEntry, Peers, Record, RosterChange,
+    Accept, Accepted, Ballot, Batch, Bundle, Document as _, LogEntry, Peers, Record, RosterChange,
     RosterPeer, SignedBatch, SnapshotHash, Start, Terms, Value, What,
 };
 use crate::sign::KeyedHash;
@@ -118,4 +118,19 @@ pub(crate) fn decided(start: &Start, epoch: u32, value: Value) -> RosterChange {
 pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) -> RosterChange {
     let roster = Peers::first(start.roster.len());
     decided(start, epoch, Value::of(roster, cut).with_log(hash))
+}
+
+/// What a peer has accepted in an epoch: that the first two peers go on after so many turns of this log.
+pub(crate) fn accepted_at(epoch: u32, cut: u32, log_hash: LogHash) -> Accepted {
+    Accepted {
+        epoch,
+        ballot: Ballot { round: 1, peer: 0 },
+        value: Value::of(Peers::first(2), cut).with_log(log_hash),
+        turns: Vec::new(),
+    }
+}
+
+/// The same, of a log of some hash.
+pub(crate) fn accepted(epoch: u32, cut: u32) -> Accepted {
+    accepted_at(epoch, cut, LogHash([4; 16]))
 }

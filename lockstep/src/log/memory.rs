@@ -16,6 +16,7 @@ pub struct Memory {
     limit: u64,
     codec: Codec,
     full: bool,
+    syncing: Option<u64>,
 }
 
 impl Memory {
@@ -28,6 +29,7 @@ impl Memory {
             limit,
             codec: Codec::default(),
             full: false,
+            syncing: None,
         }
     }
 
@@ -61,6 +63,14 @@ impl LogStore for Memory {
             self.tail.replace(turns);
         }
         Ok(())
+    }
+
+    fn sync(&mut self, id: u64) {
+        self.syncing = Some(id);
+    }
+
+    fn synced(&mut self) -> Option<u64> {
+        self.syncing.take()
     }
 
     fn keyframe_every(&self) -> Option<Duration> {

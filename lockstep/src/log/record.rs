@@ -1,5 +1,6 @@
 //! The records of a log.
 
+use super::accepted::Accepted;
 use super::batch::SignedBatch;
 use super::bundle::Bundle;
 use super::continuation::Continuation;
@@ -38,6 +39,8 @@ pub enum Record {
     Keyframe(Keyframe),
     /// The roster changed. Stands right before the first turn of the new epoch.
     Roster(RosterChange),
+    /// This peer has accepted a roster change. Only its own recording has it, and it takes the place of earlier ones.
+    Accept(Accepted),
     /// One player went on alone from here. Stands right before its first turn.
     Continued(Arc<Continuation>),
     /// The match ended as intended. The last record.

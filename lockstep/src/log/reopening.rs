@@ -74,7 +74,7 @@ impl Reopening {
     }
 
     /// The peers whose own replays attest the turns up to the cut.
-    pub(super) fn holders(&self) -> Peers {
+    pub(crate) fn holders(&self) -> Peers {
         let held = self.runs.iter().filter(|run| run.held);
         held.map(|run| run.peer).collect()
     }

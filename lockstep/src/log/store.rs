@@ -44,6 +44,14 @@ pub trait LogStore: Send {
     /// As [`append`](Self::append).
     fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError>;
 
+    /// Begins to make all that it was given so far durable, and never waits for that. A later call takes the place of an
+    /// earlier one.
+    fn sync(&mut self, id: u64);
+
+    /// The newest call of [`sync`](Self::sync), once it is done. Told once. A store without a disk, or one that has
+    /// failed, is done at once: no later run of the process reads there what it holds.
+    fn synced(&mut self) -> Option<u64>;
+
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;
 

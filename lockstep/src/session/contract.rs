@@ -100,6 +100,8 @@ pub enum Input<'a> {
         /// What [`sim::State::save`] wrote.
         bytes: Arc<[u8]>,
     },
+    /// What [`Output::Sync`] with this number asked for is done.
+    Synced(u64),
     /// Leave the match.
     Leave,
     /// Time has passed.
@@ -135,6 +137,9 @@ pub enum Output {
     /// Replace the provisional turns behind the log: [`LogStore::tail`](crate::log::LogStore::tail). Comes before a turn
     /// among them is executed.
     Tail(Vec<Bundle>),
+    /// Make all that was appended durable, and answer [`Input::Synced`] then, or at once where nothing keeps the log:
+    /// [`LogStore::sync`](crate::log::LogStore::sync). An accept waits for the answer to the newest one; nothing else does.
+    Sync(u64),
     /// Build the world, or build it anew, and answer [`Input::Loaded`] or [`Input::LoadFailed`].
     New {
         /// How the match began.

@@ -26,6 +26,9 @@ mod wire;
 
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
+pub use self::lobby::OpenChange;
+// For the crates of this repository. It may change at any time.
+#[doc(hidden)]
 pub use self::membership::paxos as roster;
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
@@ -359,6 +362,11 @@ impl Session {
             Input::Snapshot { turns, bytes } => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.snapshot(core, turns, bytes);
+                }
+            }
+            Input::Synced(id) => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.synced(&self.core, id);
                 }
             }
             Input::Leave => match &mut self.phase {

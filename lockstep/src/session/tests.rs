@@ -93,6 +93,9 @@ struct Links {
     deaf_between: Vec<(usize, usize)>,
     /// A peer whose world takes long to be built.
     slow_to_load: Option<usize>,
+    /// Peers whose disks hang, and what these were to make durable.
+    disks_hang: Vec<usize>,
+    syncs: Vec<(usize, u64)>,
     /// A peer that has moved: dials to its old address come to nothing.
     moved: Option<usize>,
     /// A peer that says what is not so.
@@ -327,9 +330,17 @@ impl Surroundings for Around<'_> {
             }
             Output::Append(record) => peer.records.push(record),
             Output::Event(event) => peer.events.push(event),
-            Output::Dial { .. } | Output::Send { .. } | Output::Close { .. } => {}
+            Output::Dial { .. } | Output::Send { .. } | Output::Close { .. } | Output::Sync(_) => {}
         }
         None
+    }
+
+    fn sync(&mut self, at: usize, id: u64) -> Option<Input<'static>> {
+        if self.links.disks_hang.contains(&at) {
+            self.links.syncs.push((at, id));
+            return None;
+        }
+        Some(Input::Synced(id))
     }
 
     fn connects(&mut self, from: usize, to: usize) -> bool {

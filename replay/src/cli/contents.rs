@@ -138,6 +138,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Attest(_) => "attest",
         Record::Keyframe(_) => "keyframe",
         Record::Roster(_) => "roster",
+        Record::Accept(_) => "accept",
         Record::Continued(_) => "continued",
         Record::End(_) => "end",
     }
@@ -198,6 +199,12 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
                 })).collect::<Vec<_>>(),
+            }),
+            Record::Accept(accepted) => json!({
+                "record": "accept", "epoch": accepted.epoch, "round": accepted.ballot.round,
+                "coordinator": accepted.ballot.peer, "turn": accepted.value.cut,
+                "peers": accepted.value.roster.iter().collect::<Vec<_>>(),
+                "turns_ahead": accepted.turns.len(),
             }),
             Record::Continued(continuation) => json!({
                 "record": "continued", "epoch": continuation.epoch + 1, "turn": continuation.turns,

@@ -332,3 +332,96 @@ fn a_keyframe_behind_turns_that_are_taken_back_stays() {
     assert_eq!(reader.turns(), keyframe.turns + 1);
     assert_eq!(reader.provisional(), u32::from(Plan::default().delay_turns));
 }
+
+/// A file in memory whose syncs wait.
+struct Slow {
+    syncs: std::sync::mpsc::Receiver<()>,
+}
+
+impl Output for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.syncs.recv().ok();
+        Ok(())
+    }
+
+    fn truncate(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn accepted(epoch: u32) -> Record {
+    use lockstep::log::{Ballot, Peers, Value};
+    Record::Accept(lockstep::log::Accepted {
+        epoch,
+        ballot: Ballot { round: 2, peer: 0 },
+        value: Value::of(Peers::first(2), 50),
+        turns: Vec::new(),
+    })
+}
+
+#[test]
+fn a_sync_is_done_when_the_disk_says_so_and_holds_up_nothing() {
+    let played = fixture::play(30);
+    let (synced, syncs) = std::sync::mpsc::channel();
+    let path = Path::new("nowhere");
+    let mut recorder = Recorder::over(path, Box::new(Slow { syncs })).unwrap();
+    let (first, rest) = played.records[..30].split_at(10);
+    first.iter().for_each(|of| recorder.append(of).unwrap());
+    recorder.sync(7);
+    rest.iter().for_each(|of| recorder.append(of).unwrap());
+    assert_eq!(recorder.synced(), None);
+    synced.send(()).unwrap();
+    let done = std::iter::repeat_with(|| {
+        std::thread::sleep(Duration::from_millis(5));
+        recorder.synced()
+    });
+    assert_eq!(done.take(1_000).flatten().next(), Some(7));
+    assert_eq!(recorder.synced(), None, "told once");
+    drop(synced);
+}
+
+#[test]
+fn a_store_that_has_failed_holds_up_no_accept() {
+    let disk = Failing {
+        bytes: Arc::default(),
+        calls_left: 2,
+        partly: 0,
+        truncates: true,
+    };
+    let path = Path::new("nowhere");
+    let mut recorder = Recorder::over(path, Box::new(disk)).unwrap();
+    let played = fixture::play(5);
+    for record in &played.records {
+        recorder.append(record).ok();
+    }
+    recorder.sync(1);
+    recorder.settle().ok();
+    assert_eq!(recorder.synced(), Some(1));
+}
+
+#[test]
+fn an_accept_counts_until_a_change_ends_its_epoch() {
+    let played = fixture::play_changing(60, &[50], |_| {});
+    let is_change = |record: &Record| matches!(record, Record::Roster(_));
+    let change = played.records.iter().position(is_change).unwrap();
+    let (before, after) = played.records.split_at(change);
+    let accepted_of = |parts: &[&[Record]]| {
+        let bytes = fixture::file_of(&parts.concat());
+        Reader::from_bytes(bytes).unwrap().accepted().cloned()
+    };
+    let of_epoch = |epoch| [accepted(epoch)];
+    let told = |accepted: Option<_>| accepted.map(Record::Accept);
+    assert_eq!(
+        told(accepted_of(&[before, &of_epoch(0)])),
+        Some(accepted(0))
+    );
+    assert_eq!(accepted_of(&[before, &of_epoch(0), after]), None);
+    let two = &after[..2];
+    assert_eq!(accepted_of(&[before, two, &of_epoch(0)]), None, "too late");
+    let newest = accepted_of(&[before, two, &of_epoch(1)]);
+    assert_eq!(told(newest), Some(accepted(1)));
+}

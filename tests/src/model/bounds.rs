@@ -151,6 +151,22 @@ pub fn bounds() -> Vec<Bound> {
             },
         },
         Bound {
+            about: "crash between accept and decision, 3 peers, reopened",
+            small: RosterModel {
+                turns: 0,
+                attempts: 2,
+                reopens: true,
+                ..three.clone()
+            },
+            large: RosterModel {
+                peers: 4,
+                turns: 0,
+                attempts: 2,
+                reopens: true,
+                ..three.clone()
+            },
+        },
+        Bound {
             about: "two of 3 peers rejoin",
             small: two_rejoin.clone(),
             large: RosterModel {
@@ -214,6 +230,11 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
         Mutant::OldEpochVote => RosterModel {
             turns: 0,
             joiners: Peers(0b100),
+            ..three
+        },
+        Mutant::AcceptsForgotten => RosterModel {
+            turns: 0,
+            reopens: true,
             ..three
         },
         Mutant::ForgottenStart => RosterModel {

@@ -28,10 +28,12 @@ pub enum Mutant {
     OldEpochVote,
     /// A joiner does not know that other new joiners' batches are empty by rule.
     ForgottenStart,
+    /// A process that comes back does not know what the one before has accepted.
+    AcceptsForgotten,
 }
 
 /// All mutants.
-pub const MUTANTS: [Mutant; 11] = [
+pub const MUTANTS: [Mutant; 12] = [
     Mutant::NoFreeze,
     Mutant::OwnMinimum,
     Mutant::SubMajority,
@@ -43,6 +45,7 @@ pub const MUTANTS: [Mutant; 11] = [
     Mutant::JoinerCounted,
     Mutant::OldEpochVote,
     Mutant::ForgottenStart,
+    Mutant::AcceptsForgotten,
 ];
 
 impl RosterModel {

@@ -3,6 +3,7 @@
 use super::peer::LOG;
 use super::{Part, Peer, RosterModel, State};
 use lockstep::session::roster::{Message, Peers, Value};
+use std::sync::Arc;
 
 /// A statement about one state.
 pub type Statement = fn(&RosterModel, &State) -> bool;
@@ -52,8 +53,19 @@ pub const BESIDE: &str = "a peer rejoins while its previous run plays on";
 /// Two have rejoined.
 pub const BOTH: &str = "a peer rejoins before the batches of another joiner count";
 
+/// Peers whose processes have died go on by a change that one of them had accepted.
+pub const ADOPTED: &str = "a reopening decides what was accepted";
+/// They go on by another one, for none was accepted that may be decided.
+pub const UNBOUND: &str = "a reopening is bound by no change";
+
 /// States to reach, if the bound allows them.
-pub const REACHED: [(&str, Statement); 10] = [
+pub const REACHED: [(&str, Statement); 12] = [
+    (ADOPTED, |_, state| {
+        reopened_by(state).is_some_and(|was_accepted| was_accepted)
+    }),
+    (UNBOUND, |_, state| {
+        reopened_by(state).is_some_and(|was_accepted| !was_accepted)
+    }),
     (REMOVED, |model, state| {
         let epochs = model.epochs(state);
         let mut changes = epochs.windows(2);
@@ -114,6 +126,18 @@ pub const REACHED: [(&str, Statement); 10] = [
 
 fn ends(state: &State) -> impl Iterator<Item = (u8, Value)> {
     state.decided.iter().copied()
+}
+
+/// Whether what ended the first epoch was accepted by a voter, where a reopening has ended it and no voter has.
+fn reopened_by(state: &State) -> Option<bool> {
+    let pending = |peer: &&Arc<Peer>| peer.epoch > 0 || peer.pending.is_some();
+    let value = ends(state).next().map(|(_, value)| value)?;
+    let accepted = state
+        .sent
+        .iter()
+        .any(|sent| matches!(&sent.message, Message::Accept(_, of) if *of == value));
+    let by_voters = state.peers.iter().any(|peer| pending(&peer));
+    (!by_voters).then_some(accepted)
 }
 
 fn later_runs<'a>(

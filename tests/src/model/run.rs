@@ -98,13 +98,16 @@ impl RosterModel {
     pub(super) fn reachable(&self) -> Vec<&'static str> {
         let back = !self.joiners.is_empty();
         let fits = |name: &str| match name {
-            properties::REMOVED | properties::TAIL => self.first_roster().len() > 1,
+            properties::REMOVED => self.first_roster().len() > 1,
+            properties::TAIL => self.turns > 0 && self.first_roster().len() > 1,
+            properties::FALSE_ALARM => self.turns > 0,
             properties::LEFT => !self.leavers.is_empty(),
             properties::AGAIN => self.attempts > 1 && self.first_roster().len() > 1,
             properties::SECOND => self.epochs > 1,
             properties::REJOINED => back,
             properties::COUNTS => back && self.goes_on && self.turns > self.delay,
             properties::BESIDE => back && !self.joiners.without(self.out).is_empty(),
+            properties::ADOPTED | properties::UNBOUND => self.reopens,
             properties::BOTH => self.out.len() > 1 && self.joiners.len() > 1,
             _ => true,
         };

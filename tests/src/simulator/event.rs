@@ -12,6 +12,8 @@ pub enum Event {
     Begin(usize),
     /// A world has finished a job.
     World(usize),
+    /// A sync of a peer's disk is done: of which run, and its number.
+    Synced(usize, u32, u64),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
     /// A packet arrives.
@@ -64,6 +66,7 @@ impl Event {
         match self {
             Event::Begin(peer)
             | Event::World(peer)
+            | Event::Synced(peer, ..)
             | Event::Play(peer)
             | Event::Chat(peer)
             | Event::GiveUp(peer) => Some(*peer),

@@ -4,7 +4,7 @@ use super::event::Event;
 use super::scenario::SUSPICION;
 use super::worker::WorldWorker;
 use super::{Playable, Simulator};
-use lockstep::log::{Keyframe, Record, What};
+use lockstep::log::{Accepted, Keyframe, Record, What};
 use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
@@ -13,6 +13,14 @@ use std::time::Duration;
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest time that a process takes to leave a stalled match.
 const LEAVES_WITHIN: Duration = Duration::from_secs(6);
+
+/// What is left of the recording of a run that is over.
+#[derive(Default)]
+struct Kept {
+    log: Vec<Record>,
+    keyframe: Option<Keyframe>,
+    accepted: Option<Accepted>,
+}
 
 impl<W: Playable> Simulator<W> {
     /// Begins another run of a process that died or was removed, to rejoin.
@@ -23,9 +31,10 @@ impl<W: Playable> Simulator<W> {
         if self.begun_at.is_none() || !over || !(file.notes.crashed || removed) {
             return;
         }
-        let (log, keyframe) = match with_log {
-            true => self.kept(peer, u32::MAX),
-            false => (Vec::new(), None),
+        let on_disk = self.peers[peer].disk.after_death(false);
+        let kept = match with_log {
+            true => self.kept(peer, u32::MAX, on_disk.accepted),
+            false => Kept::default(),
         };
         // It knows the addresses of all other peers, or of the peer most likely to stay.
         let others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
@@ -37,13 +46,13 @@ impl<W: Playable> Simulator<W> {
             Some(one) => vec![one],
             None => others,
         };
-        let from = self.rejoin(known, log, keyframe);
+        let from = self.rejoin(known, kept);
         let rules = super::rules::<W>();
-        self.judge.returned(peer, &from.log);
+        self.judge.returned(peer, &from.log, from.accepted.as_ref());
         self.begin_run(peer, Role::Rejoin { from, rules });
     }
 
-    fn rejoin(&self, known: Vec<usize>, log: Vec<Record>, keyframe: Option<Keyframe>) -> Rejoin {
+    fn rejoin(&self, known: Vec<usize>, kept: Kept) -> Rejoin {
         let contact = |other: usize| Contact {
             peer: self.ids[other],
             addresses: vec![self.address(other)],
@@ -51,8 +60,9 @@ impl<W: Playable> Simulator<W> {
         Rejoin {
             match_id: self.match_id,
             contacts: known.into_iter().map(contact).collect(),
-            log,
-            keyframe,
+            log: kept.log,
+            keyframe: kept.keyframe,
+            accepted: kept.accepted,
         }
     }
 
@@ -86,8 +96,8 @@ impl<W: Playable> Simulator<W> {
         self.driver.schedule(self.now(), Event::Play(peer));
     }
 
-    /// The log of the previous run: what the disk took of it, up to this many turns.
-    fn kept(&self, peer: usize, turns: u32) -> (Vec<Record>, Option<Keyframe>) {
+    /// The recording of the previous run: what the disk took of it, up to this many turns, with this accept.
+    fn kept(&self, peer: usize, turns: u32, accepted: Option<Accepted>) -> Kept {
         let (mut log, mut keyframe) = (Vec::new(), None);
         let newest = self.judge.peers[peer].logs().next();
         for record in newest.iter().flat_map(|log| &log.records) {
@@ -100,6 +110,7 @@ impl<W: Playable> Simulator<W> {
             }
         }
         let most = self.scenario.peers[peer].log_takes;
+        let is_whole = most.is_none_or(|most| log.len() <= most as usize);
         log.truncate(most.map_or(usize::MAX, |most| most as usize));
         let beyond =
             |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turns);
@@ -108,7 +119,11 @@ impl<W: Playable> Simulator<W> {
             .iter()
             .filter(|record| matches!(record, Record::Bundle(_)));
         let held = held.count() as u32;
-        (log, keyframe.filter(|keyframe| keyframe.turns <= held))
+        Kept {
+            log,
+            keyframe: keyframe.filter(|keyframe| keyframe.turns <= held),
+            accepted: accepted.filter(|_| is_whole),
+        }
     }
 
     /// Turns in a peer's log.
@@ -141,6 +156,53 @@ impl<W: Playable> Simulator<W> {
                     self.driver.schedule(at, Event::GiveUp(peer));
                 }
             }
+        }
+    }
+
+    /// The peers that are to die with a change that they have accepted, and those that they shall not reach any more.
+    fn outlived(&self) -> (Vec<usize>, Vec<usize>) {
+        let reopening = self.scenario.reopening.iter();
+        let dying: Vec<usize> = reopening.flat_map(|of| of.outlived.clone()).collect();
+        let peers = 0..self.peers.len();
+        let others = peers.filter(|peer| !self.scenario.peers[*peer].troubled);
+        match dying.is_empty() {
+            true => (dying, Vec::new()),
+            false => (dying, others.collect()),
+        }
+    }
+
+    /// A peer that is to die with its accept hears of no decision.
+    pub(super) fn deafen(&mut self, peer: usize) {
+        let (dying, others) = self.outlived();
+        for other in others.into_iter().filter(|_| dying.contains(&peer)) {
+            self.begin_cut(other, peer);
+        }
+    }
+
+    /// A peer of the majority has logged a change: those die that have accepted it.
+    pub(super) fn outlive(&mut self, peer: usize) {
+        let (dying, others) = self.outlived();
+        let accepts = |peer: &usize| {
+            let first_run = self.judge.peers[*peer].notes.run == 0;
+            first_run && self.driver.session(*peer).is_some()
+        };
+        let dying: Vec<usize> = dying.into_iter().filter(accepts).collect();
+        if dying.is_empty() || !others.contains(&peer) {
+            return;
+        }
+        let gone: Vec<usize> = (0..self.peers.len())
+            .filter(|peer| !others.contains(peer))
+            .collect();
+        for (one, other) in gone
+            .iter()
+            .flat_map(|one| others.iter().map(move |of| (*one, *of)))
+        {
+            self.begin_cut(one, other);
+            self.begin_cut(other, one);
+        }
+        for peer in dying {
+            self.driver.schedule(self.now(), Event::Die(peer));
+            self.schedule_restart(self.now() + RESTART_DELAY * 2, peer);
         }
     }
 
@@ -181,15 +243,16 @@ impl<W: Playable> Simulator<W> {
         } else {
             0
         };
-        let turns = self.turns_of(peer).saturating_sub(lost);
-        let (log, keyframe) = self.kept(peer, turns);
+        let on_disk = self.peers[peer].disk.after_death(lost > 0);
+        let turns = self.turns_of(peer).saturating_sub(lost).max(on_disk.turns);
+        let kept = self.kept(peer, turns, on_disk.accepted);
         let hosts = peer == reopening.host;
         let knows =
             |other: &usize| *other != peer && (hosts || fate.knows_all || *other == reopening.host);
         let known = (0..self.peers.len()).filter(knows).collect();
-        let from = self.rejoin(known, log, keyframe);
+        let from = self.rejoin(known, kept);
         let rules = super::rules::<W>();
-        self.judge.returned(peer, &from.log);
+        self.judge.returned(peer, &from.log, from.accepted.as_ref());
         let role = match hosts {
             true => Role::Reopen {
                 from,

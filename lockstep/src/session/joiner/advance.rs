@@ -220,7 +220,12 @@ impl Joiner {
         let is_whole = self.knows_end();
         let loads = self.world.load(&known.log, is_whole, started);
         if !loads.is_empty() {
+            let begins = matches!(loads.first(), Some(Output::Append(Record::Start(_))));
             core.out.extend(loads);
+            // Where a decision that is known ended its epoch, a reader of the log passes over it.
+            let accepted = self.accepted.clone().filter(|_| begins);
+            core.out
+                .extend(accepted.map(Record::Accept).map(Output::Append));
             self.tells_contacts = true;
             self.tell_contacts(core);
         }

@@ -10,7 +10,9 @@ mod reopening;
 mod source;
 
 use crate::limits::LONGEST_DELAY;
-use crate::log::{AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, Start};
+use crate::log::{
+    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, Start,
+};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
@@ -38,6 +40,8 @@ pub(crate) struct Joiner {
     /// How far the earlier run's log goes, once that was needed.
     recorded: Option<Head>,
     keyframe: Option<Keyframe>,
+    /// What an earlier run has accepted: it goes into the new recording, and counts where the match is reopened.
+    accepted: Option<Accepted>,
     sources: Sources,
     gathering: Gathering,
     quorum: QuorumLoss,
@@ -102,6 +106,7 @@ impl Joiner {
             mut contacts,
             log: own,
             keyframe,
+            accepted,
         } = from;
         let turns = own.iter().rev();
         let committed = turns
@@ -125,6 +130,7 @@ impl Joiner {
             committed_records: committed,
             recorded: None,
             keyframe,
+            accepted,
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),
             quorum: QuorumLoss::new(core.now, false),
@@ -163,6 +169,7 @@ impl Joiner {
             contacts: context.contacts,
             log: context.own,
             keyframe: context.keyframe,
+            accepted: context.accepted,
         };
         let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
         let before = context.otherwise.filter(|(_, by)| *by > core.now);
@@ -183,6 +190,7 @@ impl Joiner {
             contacts: context.contacts,
             log: Vec::new(),
             keyframe: None,
+            accepted: None,
         };
         let log = AttestedLog::of(reopened.log);
         let world = match context.held {
@@ -227,6 +235,7 @@ impl Joiner {
             rules: self.rules,
             own,
             keyframe: self.keyframe,
+            accepted: self.accepted,
             otherwise: self.gathering.into_otherwise(),
             held: held.map(Box::new),
         }

@@ -31,6 +31,11 @@ impl LogTail {
         self.logged
     }
 
+    /// The turn behind all that are here.
+    pub(crate) fn next(&self) -> u32 {
+        self.logged + self.turns.len() as u32
+    }
+
     /// The next turn is complete. No correct peer is further behind than the longest command delay.
     pub(crate) fn push(&mut self, bundle: Bundle) -> Vec<Output> {
         let complete = bundle.turn.0 + 1;

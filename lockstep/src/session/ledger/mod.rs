@@ -16,7 +16,7 @@ pub(crate) use log_window::LogWindow;
 pub use log_window::RECENT;
 pub(crate) use places::Places;
 
-use crate::log::{TurnFold, turn_hash};
+use crate::log::{Bundle, TurnFold, turn_hash};
 use crate::{LogHash, TurnNumber};
 
 pub(crate) struct Ledger {
@@ -29,6 +29,16 @@ impl Ledger {
     /// The log's hash after one turn more than are complete, after two, and so on, as far as this peer's batches go, or
     /// those of another holder where they differ.
     pub(crate) fn hashes_ahead(&self, course: &TurnFold, holder: Option<u8>) -> Vec<LogHash> {
+        let ahead = self.turns_ahead(course, holder).into_iter();
+        ahead.map(|(_, hash)| hash).collect()
+    }
+
+    /// The turns that these hashes come after.
+    pub(crate) fn turns_ahead(
+        &self,
+        course: &TurnFold,
+        holder: Option<u8>,
+    ) -> Vec<(Bundle, LogHash)> {
         let Ledger {
             places,
             batches,
@@ -59,7 +69,7 @@ impl Ledger {
             });
             let formed = course.form(TurnNumber(turn), sealed);
             before = turn_hash(before, &formed.bundle);
-            ahead.push(before);
+            ahead.push((formed.bundle, before));
             for at in required {
                 if of_turn(at).is_some_and(|held| held.batch.leaving) {
                     left_from[at] = Some(turn + 1);

@@ -17,6 +17,7 @@ mod room;
 
 pub(crate) use guest::Exit;
 pub(crate) use play_on::Continued;
+pub use reopening::OpenChange;
 pub(crate) use reopening::Said;
 #[cfg(test)]
 pub(crate) use reopening::{Claim, Proposal};

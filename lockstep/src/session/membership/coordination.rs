@@ -3,7 +3,7 @@
 use super::paxos::{Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View};
 use super::{Membership, Surroundings};
 use crate::LogHash;
-use crate::log::{RosterChange, Value};
+use crate::log::{Accepted, RosterChange, Value};
 use crate::session::facts::Fact;
 use crate::session::ledger::{Batches, Ledger};
 use crate::sign::Signer;
@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(crate) enum Action {
     /// All peers of the match are to hold this vote.
     Broadcast(Fact),
+    /// The store is to hold this accept, with the turns up to its cut: under this number the accept is cast then.
+    Sync(u64, Accepted),
     /// It is decided. Proofs are still to be added.
     Decided(RosterChange),
 }
@@ -351,6 +353,18 @@ impl Membership {
         let view = self.view(&seen, around);
         let done = self.epochs.paxos.handle(input, &view);
         let actions = done.into_iter().map(|each| match each {
+            Effect::Broadcast(message @ Message::Accept(ballot, value)) => {
+                let epoch = self.epochs.epoch();
+                let number = self.accepting.hold(epoch, message);
+                let turns = Vec::new();
+                let accepted = Accepted {
+                    epoch,
+                    ballot,
+                    value,
+                    turns,
+                };
+                Action::Sync(number, accepted)
+            }
             Effect::Broadcast(message) => {
                 Action::Broadcast(self.cast(message, &ledger.places, signer))
             }

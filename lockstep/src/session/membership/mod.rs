@@ -4,6 +4,7 @@
 //! a roster without it (`paxos`), or with a joiner (`readmission`), as one of them in turn (`succession`) proposes. Each change begins an epoch (`epochs`). A peer that may
 //! have been removed while it slept does nothing until a quorum confirms its part (`fence`).
 
+mod accepting;
 mod coordination;
 mod epochs;
 mod extensions;
@@ -27,6 +28,7 @@ use super::wire::SignedStatement;
 use crate::log::{Document, RosterChange, Value, Vote};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
+use accepting::Accepting;
 use epochs::{Epochs, Told};
 use extensions::Extensions;
 use fence::{Fence, PeerStatus, StatusOf};
@@ -80,6 +82,7 @@ pub(crate) struct Membership {
     me: u8,
     epochs: Epochs,
     votes: VoteLog,
+    accepting: Accepting,
     suspicion: Suspicion,
     succession: Succession,
     extensions: Extensions,
@@ -104,6 +107,7 @@ impl Membership {
         Membership {
             me,
             votes: VoteLog::new(me, epochs.epoch(), now),
+            accepting: Accepting::default(),
             epochs,
             suspicion: Suspicion::new(suspicion, peers, now),
             succession: Succession::default(),
@@ -486,6 +490,17 @@ impl Membership {
         if !over && plausible && counts && self.is_signed(&request, places, signer) {
             self.readmission.note(request, by, around.now);
         }
+    }
+
+    /// What this peer has accepted under this number is durable: it casts the accept, where that counts still.
+    pub(crate) fn synced(
+        &mut self,
+        number: u64,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Option<Fact> {
+        let accept = self.accepting.release(number, self.epochs.epoch())?;
+        Some(self.cast(accept, places, signer))
     }
 
     /// Casts a vote of this peer: signs it, and keeps it among the others.

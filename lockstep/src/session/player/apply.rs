@@ -2,7 +2,8 @@
 
 use super::{Player, seal};
 use crate::log::{
-    Document, End, Equivocation, Gone, Peers, RosterChange, encode_change, roster_hash,
+    Accepted, Document, End, Equivocation, Gone, Peers, Record, RosterChange, Value, encode_change,
+    roster_hash,
 };
 use crate::session::Output;
 use crate::session::core::Core;
@@ -159,11 +160,42 @@ impl Player {
         for action in actions {
             match action {
                 Action::Broadcast(vote) => self.board.post(vote),
+                Action::Sync(number, accepted) => self.record_accept(core, number, accepted),
                 Action::Decided(change) => {
                     let proofs = self.verify.proofs_against(change.value.cheats);
                     self.decided(core, RosterChange { proofs, ..change });
                 }
             }
+        }
+    }
+
+    /// Has the store keep an accept durably. A later run of the process must be able to go on from the cut: what is
+    /// complete is logged, and the turns between that and the cut stand in the accept.
+    fn record_accept(&mut self, core: &mut Core, number: u64, accepted: Accepted) {
+        core.out.extend(self.turns.log_complete());
+        let Value { cut, log_hash, .. } = accepted.value;
+        let mut turns = self.ledger.turns_ahead(self.turns.fold(), None);
+        turns.retain(|(bundle, _)| bundle.turn.0 < cut);
+        // A peer that goes may hold turns that lead elsewhere.
+        if turns
+            .last()
+            .is_some_and(|(_, hash)| Some(*hash) != log_hash)
+        {
+            turns.clear();
+        }
+        let turns = turns.into_iter().map(|(bundle, _)| bundle);
+        core.out.push(Output::Append(Record::Accept(Accepted {
+            turns: turns.collect(),
+            ..accepted
+        })));
+        core.out.push(Output::Sync(number));
+    }
+
+    /// An accept is durable: the others may hear of it.
+    pub(crate) fn synced(&mut self, core: &Core, number: u64) {
+        let (places, signer) = (&self.ledger.places, core.signer.as_ref());
+        if let Some(accept) = self.membership.synced(number, places, signer) {
+            self.board.post(accept);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a joiner goes on from: as it comes, and where the match was reopened.
 
 use super::world::DetachedWorld;
-use crate::log::{Keyframe, Record, RosterChange, VerifiedLog};
+use crate::log::{Accepted, Keyframe, Record, RosterChange, VerifiedLog};
 use crate::session::RulesOf;
 use crate::{Contact, EndReason, MatchId, Rejoin};
 use std::time::Duration;
@@ -14,6 +14,8 @@ pub(crate) struct RejoinContext {
     pub rules: RulesOf,
     pub own: Vec<Record>,
     pub keyframe: Option<Keyframe>,
+    /// What an earlier run of the process has accepted.
+    pub accepted: Option<Accepted>,
     /// How it ends where no source is found until then.
     pub otherwise: Option<(EndReason, Duration)>,
     /// The world that it has, where it has followed a match that stands still.
@@ -30,6 +32,7 @@ impl RejoinContext {
             rules,
             own: from.log,
             keyframe: from.keyframe,
+            accepted: from.accepted,
             otherwise: None,
             held: None,
         }

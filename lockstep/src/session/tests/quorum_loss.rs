@@ -43,6 +43,7 @@ impl Net {
                 contacts: others.iter().map(contact).collect(),
                 log: log.to_vec(),
                 keyframe: None,
+                accepted: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
             wait,
@@ -506,6 +507,7 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
             }],
             log: Vec::new(),
             keyframe: None,
+            accepted: None,
         },
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };

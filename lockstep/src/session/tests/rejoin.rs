@@ -35,6 +35,7 @@ impl Net {
                 contacts,
                 log,
                 keyframe: None,
+                accepted: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         }

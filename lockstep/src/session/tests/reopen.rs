@@ -1,5 +1,6 @@
 //! Matches whose processes all die, and that go on.
 
+mod accepts;
 mod attacks;
 mod branch;
 mod joiners;
@@ -7,7 +8,7 @@ mod joiners;
 use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
-use crate::log::Keyframe;
+use crate::log::{Accepted, Keyframe};
 use crate::session::lobby::Said;
 use crate::session::rejoin::{Answer, decode, encode};
 use crate::session::wire::Control;
@@ -18,6 +19,7 @@ use crate::{Contact, JoinRefused, Rejoin, RosterCause};
 struct Disk {
     log: Vec<Record>,
     keyframes: Vec<Keyframe>,
+    accepted: Option<Accepted>,
 }
 
 impl Disk {
@@ -58,6 +60,20 @@ impl Disk {
     }
 }
 
+/// What a recording tells that its peer has accepted, where its log has no decision of that.
+fn newest_accept(log: &[Record]) -> Option<Accepted> {
+    let mut epoch = 0;
+    let mut newest = None;
+    for record in log {
+        match record {
+            Record::Accept(accepted) => newest = Some(accepted.clone()),
+            Record::Roster(change) => epoch = change.epoch + 1,
+            _ => {}
+        }
+    }
+    newest.filter(|accepted| accepted.epoch == epoch)
+}
+
 const NEVER: Duration = Duration::from_secs(1_000);
 
 impl Net {
@@ -72,13 +88,18 @@ impl Net {
                 _ => None,
             });
             let keyframes = keyframes.collect();
+            let accepted = newest_accept(&log);
             log.retain(|record| {
                 matches!(
                     record,
                     Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
                 )
             });
-            Disk { log, keyframes }
+            Disk {
+                log,
+                keyframes,
+                accepted,
+            }
         };
         self.peers.iter_mut().map(disk).collect()
     }
@@ -93,6 +114,7 @@ impl Net {
             contacts: contacts.iter().map(contact).collect(),
             log: disk.log.clone(),
             keyframe: disk.keyframes.last().cloned(),
+            accepted: disk.accepted.clone(),
         }
     }
 
@@ -564,7 +586,11 @@ fn a_match_that_goes_on_is_rejoined_and_not_reopened() {
     let mut log = net.peers[2].records.clone();
     log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
     let keyframes = Vec::new();
-    let disk = Disk { log, keyframes };
+    let disk = Disk {
+        log,
+        keyframes,
+        accepted: None,
+    };
     net.kill(2);
     net.links.silent.clear();
     net.reopens_near(2, 90, &disk, NEVER, &[0, 1]);

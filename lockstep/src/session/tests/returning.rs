@@ -115,6 +115,7 @@ fn rejoin_that_knows_only_itself_is_refused() {
                 contacts: contacts.iter().map(contact).collect(),
                 log: Vec::new(),
                 keyframe: None,
+                accepted: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };

@@ -109,6 +109,27 @@ impl Delivery {
         logged
     }
 
+    /// Logs all that is complete, of which the world may be handed out the last turns later, and what ended the epoch
+    /// before.
+    pub(super) fn log_complete(&mut self) -> Vec<Output> {
+        let mut out = Vec::new();
+        for bundle in self.waiting.clone() {
+            out.extend(self.log(bundle));
+        }
+        out.extend(self.log_changes(self.tail.next()));
+        out
+    }
+
+    /// Logs a turn, and the changes before it, where that was not done before the world was due to get it.
+    fn log(&mut self, bundle: Bundle) -> Vec<Output> {
+        if bundle.turn.0 < self.tail.next() {
+            return Vec::new();
+        }
+        let mut out = self.log_changes(bundle.turn.0);
+        out.extend(self.tail.push(bundle));
+        out
+    }
+
     /// Turns before this one are final.
     pub(super) fn settle(&mut self, turns: u32) -> Vec<Output> {
         self.tail.settle(turns)
@@ -142,9 +163,8 @@ impl Delivery {
                 break;
             };
             self.load.handed_out(bundle.ticks());
-            out.extend(self.log_changes(bundle.turn.0));
+            out.extend(self.log(bundle.clone()));
             self.ticks += u64::from(bundle.ticks());
-            out.extend(self.tail.push(bundle.clone()));
             self.retraction.handed_out(&bundle);
             out.push(Output::Execute(bundle));
             self.handed_out += 1;
@@ -238,7 +258,8 @@ impl Delivery {
         self.keyframes.retain(|keyframe| keyframe.turns <= cut);
         let world = self.retraction.world_at(cut).cloned();
         let Some(world) = world.filter(|_| self.handed_out > cut) else {
-            return Vec::new();
+            let logged = self.tail.next() > cut;
+            return logged.then(|| self.tail.retract(cut)).into_iter().collect();
         };
         self.load.take_back();
         self.executed = world.turns;

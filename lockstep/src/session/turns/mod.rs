@@ -481,6 +481,11 @@ impl Turns {
         self.delivery.push_change(change);
     }
 
+    /// Logs all that is complete.
+    pub(crate) fn log_complete(&mut self) -> Vec<Output> {
+        self.delivery.log_complete()
+    }
+
     /// Logs the changes that come next behind so many turns.
     pub(crate) fn log_changes(&mut self, turns: u32) -> Vec<Output> {
         self.delivery.log_changes(turns)

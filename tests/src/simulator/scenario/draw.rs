@@ -16,6 +16,9 @@ impl Scenario {
         let enough = scenario.peers.len() > 2;
         match seed % 20 {
             8 if enough => scenario.draw_too_few_left(&mut Stream::new(seed, "too few left", 0)),
+            9 if seed % 40 == 29 && scenario.peers.len() > 3 => {
+                scenario.draw_outlived(&mut Stream::new(seed, "outlived", 0));
+            }
             9 => scenario.draw_all_die(&mut Stream::new(seed, "all die", 0)),
             10 if enough => {
                 scenario.draw_return_and_aftermath(&mut Stream::new(seed, "aftermath", 0))

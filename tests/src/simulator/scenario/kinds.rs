@@ -30,6 +30,10 @@ fn hostile(scenario: &Scenario, of: fn(&Hostile) -> bool) -> bool {
 
 /// Every kind.
 pub const KINDS: &[Kind] = &[
+    ("accepts outlive their peers", |each| {
+        let mut reopening = each.reopening.iter();
+        reopening.any(|reopening| !reopening.outlived.is_empty())
+    }),
     ("two peers", |each| each.peers.len() == 2),
     ("eight peers", |each| each.peers.len() == 8),
     ("signed with Ed25519", |each| each.ed25519),

@@ -1,6 +1,6 @@
 //! The processes of all peers die, or so many that the others have no quorum. New runs reopen the match.
 
-use super::{SUSPICION, Scenario};
+use super::{SUSPICION, Scenario, Weather};
 use crate::random::Stream;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ pub struct Reopening {
     pub wait: Duration,
     /// By peer.
     pub fates: Vec<Fate>,
+    /// Peers that die once they have accepted a roster change, and before they know that the majority has decided it.
+    pub outlived: Vec<usize>,
 }
 
 /// The fate of one process.
@@ -119,6 +121,44 @@ impl Scenario {
         }
     }
 
+    /// The last peer dies. Others accept a change without it, and half of these die before they know that it is decided.
+    /// The dead come back, are a quorum of the old roster, and cannot reach the majority that goes on.
+    pub(super) fn draw_outlived(&mut self, random: &mut Stream) {
+        let count = self.peers.len() / 2 * 2;
+        self.peers.truncate(count);
+        let (half, last) = (count / 2, count - 1);
+        for (peer, plan) in self.peers.iter_mut().enumerate() {
+            plan.troubled = peer + 1 < half || peer == last;
+            plan.log_takes = None;
+        }
+        self.weather = Weather {
+            delay: random.millis(5, 60),
+            jitter: random.millis(0, 30),
+            ..Weather::default()
+        };
+        (self.stranger, self.extends) = (false, false);
+        self.unreachable.clear();
+        let begins = random.millis(5_000, 7_000);
+        let fate = |peer: usize| Fate {
+            dies: (peer == last).then_some(Duration::ZERO),
+            lost: draw_lost(random, 400),
+            begins: (peer == last).then_some(begins),
+            knows_all: true,
+        };
+        let fates = (0..count).map(fate).collect();
+        let reopening = Reopening {
+            at: random.millis(4_000, 8_000),
+            host: 0,
+            wait: Duration::from_secs(8),
+            fates,
+            outlived: (0..half - 1).collect(),
+        };
+        self.heal_at = reopening.at + SUSPICION * 6;
+        self.turn_limit = 20;
+        self.lasts_beyond_healing(random.millis(4_000, 10_000));
+        self.reopening = Some(reopening);
+    }
+
     fn is_reopened(&mut self, random: &mut Stream, host: usize, fates: Vec<Fate>) {
         let begins = fates.iter().filter_map(|fate| fate.begins).max();
         let mut reopening = Reopening {
@@ -126,6 +166,7 @@ impl Scenario {
             host,
             wait: Duration::ZERO,
             fates,
+            outlived: Vec::new(),
         };
         let mut all_begun = reopening.last_death() + begins.unwrap_or_default();
         if reopening.some_live() {

@@ -2,7 +2,7 @@
 
 use super::message::{Claim, PAGE_COST};
 use crate::Incarnation;
-use crate::log::Peers;
+use crate::log::{Ballot, Peers, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ const DOUBLINGS: u32 = 5;
 pub(super) struct Claimed {
     pub(super) incarnation: Incarnation,
     pub(super) claim: Claim,
+    /// What it has accepted in the epoch of its claim.
+    pub(super) accepted: Option<(Ballot, Value)>,
     /// Bytes of the log that it may still be given.
     allowance: u64,
     /// Until then the others do not wait for it, nor go on with it.
@@ -42,7 +44,7 @@ impl Claims {
         &mut self,
         place: u8,
         incarnation: Incarnation,
-        claim: Claim,
+        (claim, accepted): (Claim, Option<(Ballot, Value)>),
         allowance: u64,
         now: Duration,
     ) {
@@ -50,6 +52,7 @@ impl Claims {
         let claimed = Claimed {
             incarnation,
             claim,
+            accepted,
             allowance,
             counts_from: failures.map_or(now, |failures| failures.until.max(now)),
             counts: false,
@@ -132,7 +135,8 @@ mod tests {
             turns: 10,
             hash: LogHash([2; 16]),
         };
-        claims.come(place, Incarnation([place; 16]), claim, 2 * PAGE_COST, now);
+        let run = Incarnation([place; 16]);
+        claims.come(place, run, (claim, None), 2 * PAGE_COST, now);
     }
 
     #[test]

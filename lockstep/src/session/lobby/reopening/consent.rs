@@ -1,9 +1,10 @@
 //! What a guest of a reopening consents to: it signs a proposal once its log is the proposed one up to the cut.
 
-use super::message::{Claim, PAGE_COST, Proposal};
+use super::message::{Claim, Decided, PAGE_COST, Proposal};
+use super::open_change::is_near;
 use super::recovered_log::RecoveredLog;
 use crate::encoding::Reader;
-use crate::log::{Document, RosterChange, decode_change};
+use crate::log::{Ballot, Document, RosterChange, Value, decode_change};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits};
@@ -34,8 +35,8 @@ pub(super) enum Answered {
     Stay,
     /// It asks for what it lacks up to the cut.
     Ask(Ask),
-    /// It signs the proposal of this attempt.
-    Sign(u32, [u8; 64]),
+    /// It signs the proposal of this attempt, and accepts what is decided with it.
+    Sign(u32, [u8; 64], Option<[u8; 64]>),
     /// It has another history, and goes.
     OtherHistory,
 }
@@ -60,6 +61,11 @@ impl Consent {
 
     pub(super) fn claim(&self) -> Claim {
         self.own
+    }
+
+    /// What an earlier run of its process has accepted in the epoch of its claim.
+    pub(super) fn accepted(&self) -> Option<(Ballot, Value)> {
+        self.log.accepted()
     }
 
     #[cfg(test)]
@@ -111,7 +117,7 @@ impl Consent {
         let Some(wanted) = &self.wanted else {
             return Answered::Stay;
         };
-        let (epoch, cut) = (wanted.epoch, wanted.cut);
+        let (epoch, cut) = (wanted.recorded_epoch(), wanted.cut);
         if epoch < self.log.epoch() {
             return Answered::OtherHistory;
         }
@@ -133,10 +139,12 @@ impl Consent {
         let attempt = wanted.attempt;
         let reopening = wanted.reopening();
         let signature = reopening
-            .at(self.log.head().start(), epoch, cut)
+            .at(self.log.head().start(), wanted.epoch, cut)
             .sign(signer);
+        let decided = wanted.decided.as_ref();
+        let accept = decided.and_then(|decided| self.log.sign_accept(signer, decided));
         self.signed = Some((attempt, now));
-        Answered::Sign(attempt, signature)
+        Answered::Sign(attempt, signature, accept)
     }
 
     /// Whether the proposal is about this log, and says of this peer what is so.
@@ -145,13 +153,30 @@ impl Consent {
         let mut runs = wanted.runs.iter();
         let own = runs.find(|run| run.peer == self.log.me());
         let of_me = own.is_some_and(|run| run.incarnation == self.run && run.held == held);
-        of_me && wanted.log_hash == self.log.tip()
+        let tip = match &wanted.decided {
+            Some(decided) if !self.may_decide(decided, wanted) => return false,
+            Some(decided) => self.log.tip_behind(decided),
+            None => self.log.tip(),
+        };
+        of_me && wanted.log_hash == tip
     }
 
     /// Whether this peer's own replay holds the turns up to the cut. What it had beyond is cut off by now.
     fn held(&self, cut: u32) -> bool {
         let same_epoch = self.own.epoch == self.log.epoch();
         self.own.turns >= cut && (same_epoch || self.log.shared_with(&self.own) == Some(cut))
+    }
+
+    /// Whether a change that is decided with a proposal is one of this log. Turns that fewer than a quorum hold count only
+    /// where there are few of them: one peer alone could have invented them.
+    fn may_decide(&self, decided: &Decided, wanted: &Proposal) -> bool {
+        let (value, head) = (&decided.value, self.log.head());
+        let reopening = wanted.reopening();
+        value.can_end(head.roster())
+            && value.cheats.is_empty()
+            && (value.cut, value.log_hash) == (wanted.cut, Some(head.hash()))
+            && reopening.roster().is_within(value.roster)
+            && (head.is_quorum(reopening.holders()) || is_near(self.own.turns, wanted.cut))
     }
 
     /// Whether the host's word that the match begins may be on its way.
@@ -171,15 +196,25 @@ impl Consent {
 
     /// The change by which the host says that the match is reopened; `None` where it is not the one that this peer has
     /// signed, with the signatures of all.
-    pub(super) fn reopened_by(&self, signer: &dyn Signer, change: &[u8]) -> Option<RosterChange> {
-        let mut reader = Reader::new(change);
-        let change = decode_change(&mut reader).ok()?;
-        reader.end().ok()?;
+    pub(super) fn reopened_by(
+        &mut self,
+        signer: &dyn Signer,
+        decided: Option<&[u8]>,
+        change: &[u8],
+    ) -> Option<RosterChange> {
+        let change = decode(change)?;
         let (attempt, _) = self.signed?;
         let signed = self
             .wanted
             .as_ref()
             .filter(|wanted| wanted.attempt == attempt)?;
+        if let Some(wanted) = signed.decided {
+            let decided = decode(decided?)?;
+            let as_signed = (decided.ballot, decided.value) == (wanted.ballot, wanted.value);
+            if !as_signed || !self.log.take_decided(signer, &decided) {
+                return None;
+            }
+        }
         let as_signed = change.reopening == Some(signed.reopening());
         (as_signed && self.log.is_reopened_by(signer, &change)).then_some(change)
     }
@@ -190,11 +225,19 @@ impl Consent {
     }
 }
 
+fn decode(change: &[u8]) -> Option<RosterChange> {
+    let mut reader = Reader::new(change);
+    let change = decode_change(&mut reader).ok()?;
+    reader.end().ok()?;
+    Some(change)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::open_change::OpenChange;
     use super::*;
-    use crate::log::fixture::signer;
-    use crate::log::{Ballot, NewRun, Value};
+    use crate::log::fixture::{accepted_at, signer};
+    use crate::log::{Ballot, NewRun, Peers, Value};
     use crate::session::lobby::reopening::fixture::{context, log, run, start};
 
     const NOW: Duration = Duration::from_secs(5);
@@ -217,6 +260,7 @@ mod tests {
             cut,
             log_hash: log(0, cut).tip(),
             runs: (0..3).map(run).collect(),
+            decided: None,
         }
     }
 
@@ -235,7 +279,7 @@ mod tests {
     fn a_proposal_is_signed_once_the_log_ends_at_its_cut() {
         let mut consent = consent(20);
         let wanted = proposal(18, [true; 3]);
-        let signs = Answered::Sign(4, signature(1, &wanted));
+        let signs = Answered::Sign(4, signature(1, &wanted), None);
         assert_eq!(propose(&mut consent, 20, &wanted), signs);
         assert!(consent.may_have_begun(NOW));
         assert!(!consent.may_have_begun(NOW + BEGINS));
@@ -258,7 +302,7 @@ mod tests {
         let late = consent.fetched(&signer(1), &limits, NOW, 14, &records);
         assert_eq!(late, Answered::Stay);
         let fetched = consent.fetched(&signer(1), &limits, NOW, 15, &records);
-        assert_eq!(fetched, Answered::Sign(4, signature(1, &wanted)));
+        assert_eq!(fetched, Answered::Sign(4, signature(1, &wanted), None));
         let garbage = self::consent(15).fetched(&signer(1), &limits, NOW, 15, &[255]);
         assert_eq!(garbage, Answered::Stay, "nothing is proposed");
     }
@@ -302,18 +346,18 @@ mod tests {
         let wanted = proposal(18, [true; 3]);
         let all = change(&wanted, &[0, 1, 2]);
         assert!(
-            consent.reopened_by(&signer(1), &all).is_none(),
+            consent.reopened_by(&signer(1), None, &all).is_none(),
             "not signed"
         );
         propose(&mut consent, 20, &wanted);
-        assert!(consent.reopened_by(&signer(1), &all).is_some());
+        assert!(consent.reopened_by(&signer(1), None, &all).is_some());
         let some = change(&wanted, &[0, 1]);
-        assert!(consent.reopened_by(&signer(1), &some).is_none());
+        assert!(consent.reopened_by(&signer(1), None, &some).is_none());
         let other = change(&proposal(17, [true; 3]), &[0, 1, 2]);
-        assert!(consent.reopened_by(&signer(1), &other).is_none());
+        assert!(consent.reopened_by(&signer(1), None, &other).is_none());
         consent.withdraw(4);
         assert!(
-            consent.reopened_by(&signer(1), &all).is_none(),
+            consent.reopened_by(&signer(1), None, &all).is_none(),
             "taken back"
         );
     }
@@ -325,5 +369,44 @@ mod tests {
             assert!(matches!(consent.page(0), Answer::Log { .. }));
         }
         assert_eq!(consent.page(0), Answer::Nothing);
+    }
+
+    #[test]
+    fn a_guest_accepts_what_is_decided_with_a_proposal_and_no_invention() {
+        let open = OpenChange {
+            value: accepted_at(0, 18, log(0, 18).tip()).value,
+            absent: Peers::default(),
+        };
+        let decided = open.adopted(0);
+        let mut wanted = proposal(18, [true, true, false]);
+        wanted.runs.pop();
+        let wanted = Proposal {
+            epoch: 1,
+            log_hash: log(1, 18).tip_behind(&decided),
+            decided: Some(decided),
+            ..wanted
+        };
+        let mut consent = consent(18);
+        let Answered::Sign(4, signed, Some(accept)) = propose(&mut consent, 18, &wanted) else {
+            panic!("it has all turns up to the cut");
+        };
+        assert_eq!(Some(accept), log(1, 18).sign_accept(&signer(1), &decided));
+        assert_eq!(signed, signature(1, &wanted));
+        let elsewhere = Proposal {
+            log_hash: log(1, 18).tip(),
+            ..wanted.clone()
+        };
+        let refused = propose(&mut consent, 18, &elsewhere);
+        assert_eq!(refused, Answered::OtherHistory, "not behind the change");
+        // Many turns that one peer alone holds.
+        let mut far = self::consent(1);
+        let mut lone = wanted;
+        (lone.runs[1].held, lone.runs[0].held) = (false, true);
+        assert!(matches!(propose(&mut far, 1, &lone), Answered::Ask(_)));
+        let Answer::Log { records, .. } = log(0, 18).page(1) else {
+            panic!("a page");
+        };
+        let fetched = far.fetched(&signer(1), &Limits::default(), NOW, 1, &records);
+        assert_eq!(fetched, Answered::OtherHistory);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::recovered_log::RecoveredLog;
 use crate::log::fixture::{self, signer};
-use crate::log::{AgreedStart, Document as _, Record, Start, start_hash};
+use crate::log::{Accepted, AgreedStart, Document as _, Record, Start, start_hash};
 use crate::session::rejoin::RejoinContext;
 use crate::{Incarnation, MatchId};
 use sim::RulesId;
@@ -30,9 +30,23 @@ pub(super) fn context(turns: u32) -> RejoinContext {
             .chain(fixture::turns(turns))
             .collect(),
         keyframe: None,
+        accepted: None,
         otherwise: None,
         held: None,
     }
+}
+
+/// The log of the peer at a place that has recorded so many turns of a log, and has accepted that the first two peers go on
+/// behind `cut` turns of it.
+pub(super) fn log_with_accept(peer: u8, turns: u32, cut: u32) -> RecoveredLog {
+    let mut context = context(turns);
+    let hash = log(peer, cut).hash_after(cut).expect("it is as long");
+    let ahead = (turns..cut).map(fixture::bundle);
+    context.accepted = Some(Accepted {
+        turns: ahead.collect(),
+        ..fixture::accepted_at(0, cut, hash)
+    });
+    RecoveredLog::open(&signer(peer), &context).expect("it was recorded")
 }
 
 /// The log of the peer at a place that has recorded so many turns.

@@ -43,6 +43,7 @@ impl Returner {
         let consent = Consent::new(log, core.incarnation, core.limits.catch_up_bytes);
         let come = Said::Come {
             claim: consent.claim(),
+            accepted: consent.accepted(),
             addresses: context.addresses.clone(),
         };
         core.send(link, &Control::Reopen(come));
@@ -74,9 +75,12 @@ impl Returner {
         match answered {
             Answered::Stay => {}
             Answered::Ask(ask) => core.send_bulk(self.link, encode(&ask)),
-            Answered::Sign(attempt, signature) => {
-                let signature = signature.into();
-                let sign = Said::Sign { attempt, signature };
+            Answered::Sign(attempt, signature, accept) => {
+                let sign = Said::Sign {
+                    attempt,
+                    signature: signature.into(),
+                    accept: accept.map(Into::into),
+                };
                 core.send(self.link, &Control::Reopen(sign));
             }
             Answered::OtherHistory => {
@@ -91,11 +95,12 @@ impl Returner {
     fn begin(
         &mut self,
         core: &mut Core,
-        change: &[u8],
+        (decided, change): (Option<&[u8]>, &[u8]),
         told: Vec<(PeerId, Vec<String>)>,
         in_ms: u32,
     ) -> Step {
-        let change = self.consent.reopened_by(core.signer.as_ref(), change);
+        let signer = core.signer.as_ref();
+        let change = self.consent.reopened_by(signer, decided, change);
         let Some(change) = change else {
             core.fault(self.link, Fault::Signature);
             core.close(self.link);
@@ -182,10 +187,14 @@ impl GuestBase for Returner {
             }
             Control::Reopen(Said::Withdraw { attempt }) => self.consent.withdraw(attempt),
             Control::Reopen(Said::Begin {
+                decided,
                 change,
                 contacts,
                 in_ms,
-            }) => return self.begin(core, &change, contacts, in_ms),
+            }) => {
+                let changes = (decided.as_deref(), &change[..]);
+                return self.begin(core, changes, contacts, in_ms);
+            }
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay

@@ -107,6 +107,9 @@ impl ReopeningHost {
             }
             Then::Propose(proposal) => self.propose(core, &standing, proposal),
             Then::NotOfRoster => Next::Leave(EndReason::Refused(JoinRefused::NotOfRoster)),
+            Then::Undecided(missing) => Next::Leave(EndReason::Undecided {
+                missing: self.infos(missing),
+            }),
             Then::NoQuorum(missing) => Next::Leave(EndReason::NoQuorum {
                 missing: self.infos(missing),
             }),
@@ -222,12 +225,18 @@ impl Base for ReopeningHost {
     ) -> Result<(Occupant, Option<Control>), JoinRefused> {
         let place = self.settlement.place_of(request.peer);
         let place = place.ok_or(JoinRefused::NoSeat)?;
-        let Control::Reopen(Said::Come { claim, addresses }) = request.message else {
+        let Control::Reopen(Said::Come {
+            claim,
+            accepted,
+            addresses,
+        }) = request.message
+        else {
             return Err(JoinRefused::Reopening);
         };
         let run = request.incarnation;
         let facts = facts(core, standing.attempt);
-        self.settlement.come(facts, place, run, claim)?;
+        let told = (claim, accepted);
+        self.settlement.come(facts, place, run, told)?;
         let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
         let told = addresses.into_iter().filter(fits).take(ADDRESSES - 1);
         let seen = core.links[&request.link].address.clone();
@@ -238,14 +247,22 @@ impl Base for ReopeningHost {
 
     fn received(
         &mut self,
-        _: &mut Core,
+        core: &mut Core,
         standing: Standing<'_>,
         from: PeerId,
         message: Control,
     ) -> Next {
         match message {
-            Control::Reopen(Said::Sign { attempt, signature }) if attempt == standing.attempt => {
-                Next::Signed(from, signature.into())
+            Control::Reopen(Said::Sign {
+                attempt,
+                signature,
+                accept,
+            }) if attempt == standing.attempt => {
+                let (accept, signer) = (accept.map(Into::into), core.signer.as_ref());
+                match self.settlement.take_accept(from, accept, signer) {
+                    true => Next::Signed(from, signature.into()),
+                    false => Next::Fault(Fault::Signature),
+                }
             }
             Control::Reopen(Said::Sign { .. }) => Next::Stay,
             _ => Next::Fault(Fault::OutOfPlace),
@@ -335,8 +352,8 @@ impl Base for ReopeningHost {
         standing: Standing<'_>,
         signatures: &SignatureSet,
     ) -> Result<Agreed, EndReason> {
-        let change = self.settlement.change(signatures, core.signer.as_ref());
-        let change = change.ok_or(EndReason::Refused(JoinRefused::OtherHistory))?;
+        let changes = self.settlement.changes(signatures, core.signer.as_ref());
+        let (decided, change) = changes.ok_or(EndReason::Refused(JoinRefused::OtherHistory))?;
         let (mut contacts, mut late) = (Vec::new(), Vec::new());
         for (guest, _) in standing.room.guests() {
             let place = self.settlement.place_of(guest.peer);
@@ -346,6 +363,7 @@ impl Base for ReopeningHost {
             }
         }
         let begin = Said::Begin {
+            decided: decided.as_ref().map(encode_change),
             change: encode_change(&change),
             contacts: contacts.clone(),
             in_ms: BEGIN_AFTER.as_millis() as u32,

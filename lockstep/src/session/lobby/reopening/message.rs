@@ -1,7 +1,7 @@
 //! What the host of a reopening and its guests say to each other.
 
 use crate::encoding::Signature;
-use crate::log::{NewRun, Reopening};
+use crate::log::{Ballot, NewRun, Reopening, Value};
 use crate::{LogHash, PeerId};
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +14,25 @@ pub(crate) enum Said {
     /// To the host: this peer is here, and has recorded this.
     Come {
         claim: Claim,
+        /// The change that it has accepted in the epoch of its claim.
+        accepted: Option<(Ballot, Value)>,
         addresses: Vec<String>,
     },
     /// From the host: the peers here can go on so.
     Propose(Proposal),
     /// To the host: this peer has all turns up to the cut, and goes on there.
-    Sign { attempt: u32, signature: Signature },
+    Sign {
+        attempt: u32,
+        signature: Signature,
+        /// Its accept of the change that is decided with the proposal, where one is.
+        accept: Option<Signature>,
+    },
     /// From the host: a peer did not sign. Wait for the next proposal.
     Withdraw { attempt: u32 },
     /// From the host: all have signed.
     Begin {
-        /// The roster change, encoded as in the log.
+        /// The change that was decided before, and the one that reopens the match, encoded as in the log.
+        decided: Option<Vec<u8>>,
         change: Vec<u8>,
         /// Where the peers can be dialled that go on.
         contacts: Vec<(PeerId, Vec<String>)>,
@@ -56,9 +64,26 @@ pub(crate) struct Proposal {
     /// Hash of the log up to there, with the changes chained in that wait for their first turn.
     pub log_hash: LogHash,
     pub runs: Vec<NewRun>,
+    /// What ends the epoch before, and is decided by the accepts of these runs.
+    pub decided: Option<Decided>,
+}
+
+/// A change that a run before may have decided: its accept counts for that run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Decided {
+    pub ballot: Ballot,
+    pub value: Value,
 }
 
 impl Proposal {
+    /// The epoch of the turns before the cut, which all must hold to sign.
+    pub(crate) fn recorded_epoch(&self) -> u32 {
+        match self.decided {
+            Some(_) => self.epoch.saturating_sub(1),
+            None => self.epoch,
+        }
+    }
+
     /// As it stands in the log.
     pub(crate) fn reopening(&self) -> Reopening {
         Reopening {

@@ -30,10 +30,15 @@
 //!   that does not come is not in the new roster, its seats are idle, and it may come back later, as any peer.
 //! - What a quorum has reported complete, it has logged. Any two quorums have a peer in common; if all peers come that held
 //!   a turn, and their disks have kept it, a quorum of those here holds it. It is lost only with the files that held it.
-//! - One case shows in no file here: a change that others decided and went on from, while the processes of the peers here
-//!   died after they had accepted it and before they had logged it. The others are then a quorum of the next roster, and
-//!   may still play. The host asks every peer that it finds at the addresses that were kept beside its replay, and does not
-//!   reopen a match that is still played; and a run that is still there ends as removed when it hears of the reopening.
+//! - A change may be decided that no log here tells of: the processes of peers here died after they had accepted it, and the
+//!   others went on by it. An accept is in its peer's recording before another peer hears of it, and each peer here tells of
+//!   its newest one. A claim so is a promise above all ballots of its epoch: the run that makes it never accepts there for
+//!   its own sake. Where the change of the highest ballot may be decided, those here decide it by their accepts, and reopen
+//!   the epoch that it begins: they must be a quorum of both rosters. Else the match is not reopened
+//!   ([`OpenChange`](open_change::OpenChange)).
+//! - A peer that kept no file tells of no accept, as one whose file is lost. The host asks every peer that it finds at the
+//!   addresses that were kept beside its replay, and does not reopen a match that is still played; and a run that is still
+//!   there ends as removed when it hears of the reopening.
 //!
 //! [`Reopening`]: crate::log::Reopening
 //! [`Voters`]: crate::log::Voters
@@ -48,6 +53,7 @@ mod fixture;
 mod guest;
 mod host;
 mod message;
+mod open_change;
 mod recovered_log;
 mod settlement;
 
@@ -57,6 +63,7 @@ pub(super) use host::ReopeningHost;
 pub(crate) use message::Said;
 #[cfg(test)]
 pub(crate) use message::{Claim, Proposal};
+pub use open_change::OpenChange;
 
 use self::activity_probe::{ActivityProbe, Finding, Probe};
 use crate::log::Start;

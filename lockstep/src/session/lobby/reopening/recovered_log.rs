@@ -1,9 +1,10 @@
 //! The log that an earlier run has recorded. Others are given what they lack of it, and it takes what this peer lacks.
 
-use super::message::Claim;
+use super::message::{Claim, Decided};
 use crate::limits::LONGEST_DELAY;
 use crate::log::{
-    Head, NewRun, Peers, Record, Reopening, RosterChange, Start, VerifiedLog, start_hash,
+    Accept, Accepted, Ballot, Document, Head, NewRun, Peers, Record, Reopening, RosterChange,
+    Start, Value, VerifiedLog, roster_hash, start_hash,
 };
 use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
 use crate::sign::Signer;
@@ -17,6 +18,8 @@ pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
 pub(super) struct RecoveredLog {
     me: usize,
     log: VerifiedLog,
+    /// What the run that recorded it had accepted, and the epoch that this was to end.
+    accepted: Option<(u32, Ballot, Value)>,
     /// Memory for what was taken from others.
     taken: u64,
 }
@@ -40,7 +43,71 @@ impl RecoveredLog {
         if log.head().start().match_id != context.match_id {
             return Err(JoinRefused::OtherMatch);
         }
-        Ok(RecoveredLog { me, log, taken: 0 })
+        let mut recovered = RecoveredLog {
+            me,
+            log,
+            accepted: None,
+            taken: 0,
+        };
+        if let Some(accepted) = &context.accepted {
+            recovered.accept(signer, accepted);
+        }
+        Ok(recovered)
+    }
+
+    /// Takes what its run had accepted, with the turns up to the cut, where these lead to it.
+    fn accept(&mut self, signer: &dyn Signer, accepted: &Accepted) {
+        let (epoch, turns) = (self.epoch(), self.turns());
+        if accepted.epoch != epoch {
+            return;
+        }
+        self.accepted = Some((epoch, accepted.ballot, accepted.value));
+        let behind = accepted.turns.iter();
+        for bundle in behind.filter(|bundle| bundle.turn.0 >= turns) {
+            if self
+                .log
+                .take(&Record::Bundle(bundle.clone()), signer)
+                .is_err()
+            {
+                break;
+            }
+        }
+        if self.turns() > turns && Some(self.log.head().hash()) != accepted.value.log_hash {
+            self.cut_back(signer, epoch, turns);
+        }
+    }
+
+    /// The change that its run had accepted in the epoch that the log has come to.
+    pub(super) fn accepted(&self) -> Option<(Ballot, Value)> {
+        let (epoch, ballot, value) = self.accepted?;
+        (epoch == self.epoch()).then_some((ballot, value))
+    }
+
+    /// The hash of all, once this change has ended the epoch here.
+    pub(super) fn tip_behind(&self, decided: &Decided) -> LogHash {
+        roster_hash(self.tip(), &decided.change(self.epoch(), Vec::new()))
+    }
+
+    /// The accept of this peer that decides a change here.
+    pub(super) fn sign_accept(&self, signer: &dyn Signer, decided: &Decided) -> Option<[u8; 64]> {
+        Some(self.accept_of(self.me(), decided)?.sign(signer))
+    }
+
+    /// What the peer at a place signs to decide a change here.
+    pub(super) fn accept_of(&self, peer: u8, decided: &Decided) -> Option<Accept> {
+        let (start, epoch) = (self.head().start(), self.epoch());
+        Accept::of(start, peer, epoch, decided.ballot, decided.value)
+    }
+
+    /// Takes a change that was decided here. Whether it was.
+    pub(super) fn take_decided(&mut self, signer: &dyn Signer, change: &RosterChange) -> bool {
+        let record = Record::Roster(change.clone());
+        change.reopening.is_none() && self.log.take(&record, signer).is_ok()
+    }
+
+    /// The log's hash after so many turns.
+    pub(super) fn hash_after(&self, turns: u32) -> Option<LogHash> {
+        self.log.hash_after(turns)
     }
 
     /// As the match began.
@@ -220,6 +287,7 @@ mod tests {
         RecoveredLog {
             me: 0,
             log,
+            accepted: None,
             taken: 0,
         }
     }

@@ -4,9 +4,10 @@
 use super::claims::Claims;
 use super::cut::newest_common;
 use super::message::{Claim, Proposal};
+use super::open_change::OpenChange;
 use super::recovered_log::{RECORD, RecoveredLog};
 use crate::log::{
-    Ballot, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
+    Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
 };
 use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
 use crate::sign::Signer;
@@ -34,6 +35,8 @@ pub(super) struct Settlement {
     news: bool,
     fetching: Option<Fetching>,
     proposal: Option<Proposal>,
+    /// Accepts of what is decided with the proposal, by place.
+    accepts: BTreeMap<u8, [u8; 64]>,
 }
 
 /// A guest has recorded more than this peer: it is to answer until then, and to have given all until then.
@@ -78,6 +81,8 @@ pub(super) enum Then {
     NotOfRoster,
     /// The peers here are no quorum without these.
     NoQuorum(Peers),
+    /// A change may be decided by which these go on.
+    Undecided(Peers),
 }
 
 impl Settlement {
@@ -94,6 +99,7 @@ impl Settlement {
             news: true,
             fetching: None,
             proposal: None,
+            accepts: BTreeMap::new(),
         }
     }
 
@@ -139,7 +145,7 @@ impl Settlement {
         claim.start == start_hash(self.start())
     }
 
-    /// A peer comes, and claims to have recorded so much.
+    /// A peer comes, and tells what it claims to have recorded and what it has accepted.
     ///
     /// # Errors
     /// Why it cannot go on here.
@@ -148,19 +154,19 @@ impl Settlement {
         facts: Facts<'_>,
         place: u8,
         run: Incarnation,
-        claim: Claim,
+        told: (Claim, Option<(Ballot, Value)>),
     ) -> Result<(), JoinRefused> {
         if self.log.names_run(place, run) {
             return Err(JoinRefused::GoesOn);
         }
         // No peer could be given so much.
         let allowance = facts.limits.catch_up_bytes;
-        let lacks = u64::from(claim.turns.saturating_sub(self.own.turns));
+        let lacks = u64::from(told.0.turns.saturating_sub(self.own.turns));
         if lacks * RECORD as u64 > allowance {
             return Err(JoinRefused::OtherHistory);
         }
         // Others may be about to go on, and do not wait for a peer that comes late: it can come back into the match.
-        self.claims.come(place, run, claim, allowance, facts.now);
+        self.claims.come(place, run, told, allowance, facts.now);
         Ok(())
     }
 
@@ -224,7 +230,11 @@ impl Settlement {
         // Of a newer epoch the roster is not known here, so nor is how much of it counts.
         let wanted = match epoch {
             Some(_) => 0,
-            None => newest_common(&self.claimed(), Voters::new(self.log.roster())),
+            None => {
+                let common = newest_common(&self.claimed(), Voters::new(self.log.roster()));
+                let open = self.open_change();
+                common.max(open.map_or(0, |open| open.value.cut))
+            }
         };
         let newest = epoch.unwrap_or(self.log.epoch());
         let lacks = epoch.is_some() || wanted > self.log.turns();
@@ -305,10 +315,32 @@ impl Settlement {
             settling.then = Then::NoQuorum(voters.members().without(here));
             return settling;
         }
-        let cut = newest_common(&held, voters).max(self.log.began());
+        let open = self.open_change();
+        let here = match &open {
+            Some(open) => here.and(open.value.roster),
+            None => here,
+        };
+        if let Some(open) = &open
+            && !self.can_adopt(open, voters, here)
+        {
+            settling.then = match facts.now < self.wait_until {
+                true => Then::Wait,
+                false => Then::Undecided(open.absent),
+            };
+            return settling;
+        }
+        if !here.contains(self.me()) {
+            settling.then = Then::NotOfRoster;
+            return settling;
+        }
+        let cut = match &open {
+            Some(open) => open.value.cut,
+            None => newest_common(&held, voters).max(self.log.began()),
+        };
         self.altered |= cut < self.log.turns();
         self.log.cut_back(facts.signer, epoch, cut);
-        let runs = held.iter().map(|(place, turns)| {
+        let runs = held.iter().filter(|(place, _)| here.contains(**place));
+        let runs = runs.map(|(place, turns)| {
             let claimed = self.claims.of(*place);
             NewRun {
                 peer: *place,
@@ -316,16 +348,43 @@ impl Settlement {
                 held: *turns >= cut,
             }
         });
+        let decided = open.map(|open| open.adopted(self.me()));
+        let tip = self.log.tip();
         let proposal = Proposal {
             attempt: facts.attempt,
-            epoch,
+            epoch: epoch + u32::from(decided.is_some()),
             cut,
-            log_hash: self.log.tip(),
+            log_hash: decided.map_or(tip, |decided| self.log.tip_behind(&decided)),
             runs: runs.collect(),
+            decided,
         };
+        let own = decided.and_then(|decided| self.log.sign_accept(facts.signer, &decided));
+        self.accepts = own.into_iter().map(|own| (self.me(), own)).collect();
         self.proposal = Some(proposal.clone());
         settling.then = Then::Propose(proposal);
         settling
+    }
+
+    /// The change that binds this reopening, where one does.
+    fn open_change(&self) -> Option<OpenChange> {
+        let epoch = self.log.epoch();
+        let counting = self.claims.counting();
+        let guests = counting.map(|(place, claim)| {
+            let claimed = self.claims.of(place);
+            let accepted = claimed.and_then(|claimed| claimed.accepted);
+            // A recording that ends in an epoch before holds no accept of this one.
+            (place, accepted.filter(|_| claim.epoch == epoch))
+        });
+        let own = std::iter::once((self.me(), self.log.accepted()));
+        OpenChange::among(Voters::new(self.log.roster()), &guests.chain(own).collect())
+    }
+
+    /// Whether these peers can go on by a change, up to whose cut the log is here.
+    fn can_adopt(&self, open: &OpenChange, voters: Voters, here: Peers) -> bool {
+        let value = &open.value;
+        let leads =
+            value.cut <= self.log.turns() && self.log.hash_after(value.cut) == value.log_hash;
+        leads && open.is_adopted_by(voters, here)
     }
 
     /// Turns of the log that each voter here shares. A guest with another history is refused.
@@ -429,13 +488,41 @@ impl Settlement {
         self.proposal.take().is_some()
     }
 
-    /// The roster change that reopens the match, once all have signed the proposal.
-    pub(super) fn change(
-        &self,
+    /// Takes a guest's accept of what is decided with the proposal. False where that is not one.
+    pub(super) fn take_accept(
+        &mut self,
+        from: PeerId,
+        accept: Option<[u8; 64]>,
+        signer: &dyn Signer,
+    ) -> bool {
+        let decided = self.proposal.as_ref().and_then(|proposal| proposal.decided);
+        let Some(decided) = decided else {
+            return true;
+        };
+        let Some((place, accept)) = self.place_of(from).zip(accept) else {
+            return false;
+        };
+        let signed = self.log.accept_of(place, &decided);
+        let signed = signed.map(|document| document.with(accept));
+        let holds = signed.is_some_and(|signed| signed.is_by(from, signer.verifier()));
+        if holds {
+            self.accepts.insert(place, accept);
+        }
+        holds
+    }
+
+    /// The roster change that reopens the match, once all have signed the proposal, and the one that was decided with it.
+    pub(super) fn changes(
+        &mut self,
         signatures: &SignatureSet,
         signer: &dyn Signer,
-    ) -> Option<RosterChange> {
+    ) -> Option<(Option<RosterChange>, RosterChange)> {
         let proposal = self.proposal.as_ref()?;
+        let accepts = std::mem::take(&mut self.accepts).into_iter().collect();
+        let epoch = self.log.epoch();
+        let decided = proposal
+            .decided
+            .map(|decided| decided.change(epoch, accepts));
         let reopening = proposal.reopening();
         let change = RosterChange {
             epoch: proposal.epoch,
@@ -448,7 +535,14 @@ impl Settlement {
             proofs: Vec::new(),
             reopening: Some(reopening),
         };
-        self.log.is_reopened_by(signer, &change).then_some(change)
+        if let Some(decided) = &decided {
+            self.altered = true;
+            if !self.log.take_decided(signer, decided) {
+                return None;
+            }
+        }
+        let holds = self.log.is_reopened_by(signer, &change);
+        holds.then_some((decided, change))
     }
 
     /// What this peer goes on from, once a change has reopened the match.
@@ -458,204 +552,4 @@ impl Settlement {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::LogHash;
-    use crate::log::Record;
-    use crate::log::fixture::{false_alarm, signer};
-    use crate::session::lobby::reopening::fixture::{context, log, run, start};
-
-    const NOW: Duration = Duration::from_secs(5);
-    const WAIT: Duration = Duration::from_secs(60);
-
-    fn facts<'a>(signer: &'a dyn Signer, limits: &'a Limits) -> Facts<'a> {
-        Facts {
-            now: NOW,
-            signer,
-            limits,
-            run: run(0),
-            attempt: 0,
-        }
-    }
-
-    /// Peer 0 hosts, and the others come with so many turns each.
-    fn settle(own: u32, guests: &[(u8, u32)], wait_until: Duration) -> (Settlement, Settling) {
-        let (signer, limits) = (signer(0), Limits::default());
-        let mut settlement = Settlement::new(log(0, own), wait_until);
-        for (peer, turns) in guests {
-            let claim = log(*peer, *turns).claim();
-            let came = settlement.come(facts(&signer, &limits), *peer, run(*peer), claim);
-            assert_eq!(came, Ok(()));
-        }
-        let settling = settlement.settle_if_due(facts(&signer, &limits));
-        (settlement, settling)
-    }
-
-    #[test]
-    fn a_quorum_waits_for_the_rest_of_the_roster() {
-        let (settlement, settling) = settle(20, &[(1, 20)], WAIT);
-        assert!(matches!(settling.then, Then::Stay));
-        assert_eq!(settlement.deadline(NOW), Some(WAIT));
-        let (_, settling) = settle(20, &[(1, 20)], NOW);
-        assert!(matches!(settling.then, Then::Propose(_)));
-        let (_, settling) = settle(20, &[], NOW);
-        let missing = Peers::first(3).without(Peers::first(1));
-        assert!(matches!(settling.then, Then::NoQuorum(peers) if peers == missing));
-    }
-
-    #[test]
-    fn first_comers_that_are_a_quorum_go_on_at_once() {
-        let (signer, limits) = (signer(0), Limits::default());
-        let at = |now| Facts {
-            now,
-            ..facts(&signer, &limits)
-        };
-        let soon = NOW + Duration::from_secs(2);
-        let (mut settlement, _) = settle(20, &[(1, 20)], WAIT);
-        settlement.take_first_comers(soon);
-        assert!(matches!(settlement.settle_if_due(at(NOW)).then, Then::Stay));
-        assert_eq!(settlement.deadline(NOW), Some(soon), "others are asked");
-        let then = settlement.settle_if_due(at(soon)).then;
-        assert!(matches!(then, Then::Propose(proposal) if proposal.runs.len() == 2));
-        // Fewer wait as long as without that word.
-        let (mut settlement, _) = settle(20, &[], WAIT);
-        settlement.take_first_comers(NOW);
-        assert!(matches!(settlement.settle_if_due(at(NOW)).then, Then::Stay));
-        assert_eq!(settlement.deadline(NOW), Some(WAIT));
-        let claim = log(1, 20).claim();
-        assert_eq!(settlement.come(at(soon), 1, run(1), claim), Ok(()));
-        let then = settlement.settle_if_due(at(soon)).then;
-        assert!(matches!(then, Then::Propose(_)));
-    }
-
-    #[test]
-    fn the_cut_is_what_a_quorum_holds() {
-        let (_, settling) = settle(20, &[(1, 18), (2, 17)], WAIT);
-        let Then::Propose(proposal) = settling.then else {
-            panic!("all are here");
-        };
-        assert_eq!((proposal.epoch, proposal.cut), (0, 18));
-        assert_eq!(proposal.log_hash, log(0, 18).tip());
-        let held: Vec<(u8, bool)> = proposal
-            .runs
-            .iter()
-            .map(|run| (run.peer, run.held))
-            .collect();
-        assert_eq!(held, [(0, true), (1, true), (2, false)]);
-        let runs: Vec<Incarnation> = proposal.runs.iter().map(|run| run.incarnation).collect();
-        assert_eq!(runs, [run(0), run(1), run(2)]);
-    }
-
-    #[test]
-    fn turns_that_the_host_lacks_come_from_a_guest() {
-        let (mut settlement, settling) = settle(10, &[(1, 20), (2, 19)], WAIT);
-        let ask = Ask::Log {
-            from: 10,
-            attested: 0,
-        };
-        assert!(matches!(&settling.then, Then::Fetch(2, asked) if *asked == ask));
-        let limits = Limits::default();
-        let (peer, until) = settlement.source().expect("it fetches");
-        assert_eq!((peer, until), (2, NOW + limits.handshake));
-        let Answer::Log { records, .. } = log(2, 19).page(10) else {
-            panic!("a page");
-        };
-        let signer = signer(0);
-        let settling = settlement.fetched(facts(&signer, &limits), 10, &records);
-        let then = settling.expect("it follows").then;
-        assert!(matches!(then, Then::Propose(proposal) if proposal.cut == 19));
-        assert!(settlement.is_proposed() && settlement.source().is_none());
-        assert!(settlement.begin_anew(&signer, &context(10), false));
-        assert_eq!(settlement.log.turns(), 10, "one guest's word does not stay");
-    }
-
-    #[test]
-    fn a_page_that_is_not_what_was_claimed_names_its_guest() {
-        let (signer, limits) = (signer(0), Limits::default());
-        let page = |turns| {
-            let Answer::Log { records, .. } = log(1, turns).page(10) else {
-                panic!("a page");
-            };
-            records
-        };
-        let (mut settlement, _) = settle(10, &[(1, 20), (2, 20)], WAIT);
-        let fetched = settlement.fetched(facts(&signer, &limits), 10, &page(10));
-        assert!(matches!(fetched, Err(1)), "nothing new");
-        assert!(settlement.go(NOW, 1, true), "the attempt fails by it");
-
-        let mut settlement = Settlement::new(log(0, 10), WAIT);
-        for (peer, hash) in [(1, LogHash([9; 16])), (2, log(2, 20).claim().hash)] {
-            let claim = Claim {
-                hash,
-                ..log(peer, 20).claim()
-            };
-            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
-            assert_eq!(came, Ok(()));
-        }
-        let settling = settlement.settle_if_due(facts(&signer, &limits));
-        assert!(matches!(settling.then, Then::Fetch(1, _)));
-        let fetched = settlement.fetched(facts(&signer, &limits), 10, &page(20));
-        assert!(matches!(fetched, Err(1)), "another hash than it claimed");
-    }
-
-    #[test]
-    fn a_guest_with_another_history_is_refused() {
-        let (signer, limits) = (signer(0), Limits::default());
-        let mut settlement = Settlement::new(log(0, 20), NOW);
-        for peer in [1, 2] {
-            let mut claim = log(peer, 20).claim();
-            if peer == 2 {
-                claim.hash = LogHash([9; 16]);
-            }
-            let came = settlement.come(facts(&signer, &limits), peer, run(peer), claim);
-            assert_eq!(came, Ok(()));
-        }
-        let settling = settlement.settle_if_due(facts(&signer, &limits));
-        assert_eq!(settling.refused, [(2, JoinRefused::OtherHistory)]);
-        assert!(matches!(settling.then, Then::Propose(_)));
-    }
-
-    #[test]
-    fn a_run_that_the_log_names_does_not_come_in() {
-        let (signer, limits) = (signer(0), Limits::default());
-        let mut settlement = Settlement::new(log(0, 20), NOW);
-        let (old, claim) = (Incarnation([1; 16]), log(1, 20).claim());
-        let came = settlement.come(facts(&signer, &limits), 1, old, claim);
-        assert_eq!(came, Err(JoinRefused::GoesOn));
-        let far = Claim {
-            turns: u32::MAX,
-            ..claim
-        };
-        let came = settlement.come(facts(&signer, &limits), 1, run(1), far);
-        assert_eq!(came, Err(JoinRefused::OtherHistory), "too much to be given");
-    }
-
-    #[test]
-    fn a_claim_of_a_later_epoch_is_fetched_whatever_its_turns() {
-        let (signer, limits) = (signer(0), Limits::default());
-        let mut settlement = Settlement::new(log(0, 20), NOW);
-        let claim = Claim {
-            epoch: 1,
-            turns: 20,
-            ..log(1, 20).claim()
-        };
-        let came = settlement.come(facts(&signer, &limits), 1, run(1), claim);
-        assert_eq!(came, Ok(()));
-        let settling = settlement.settle_if_due(facts(&signer, &limits));
-        let Then::Fetch(1, Ask::Log { from, .. }) = settling.then else {
-            panic!("its roster is not known here");
-        };
-        assert_eq!(from, 12, "the last turns may be this peer's alone");
-        let mut records = context(20).own.split_off(13);
-        let change = false_alarm(&start(), 0, 20, log(1, 20).head().hash());
-        records.push(Record::Roster(change));
-        let mut page = Vec::new();
-        let mut codec = log(0, 12).head().codec().clone();
-        records
-            .iter()
-            .for_each(|record| codec.encode(record, &mut page));
-        let settling = settlement.fetched(facts(&signer, &limits), 12, &page);
-        let then = settling.expect("a change proves itself").then;
-        assert!(matches!(then, Then::Propose(proposal) if proposal.epoch == 1));
-    }
-}
+mod tests;

@@ -178,6 +178,11 @@ impl Roster {
         self.proposed.as_ref().filter(open)
     }
 
+    /// What this peer has accepted last, and in which ballot.
+    pub fn accepted(&self) -> Option<(Ballot, Value)> {
+        self.accepted
+    }
+
     /// The highest ballot that this peer has promised.
     pub fn promised(&self) -> Option<Ballot> {
         self.promised

@@ -68,7 +68,14 @@ impl Hostile {
 
     fn claims(&self, net: &mut Net, claim: Claim) {
         let addresses = Vec::new();
-        self.says(net, &Control::Reopen(Said::Come { claim, addresses }));
+        self.says(
+            net,
+            &Control::Reopen(Said::Come {
+                claim,
+                accepted: None,
+                addresses,
+            }),
+        );
     }
 
     fn sends(&self, net: &mut Net, channel: Channel, bytes: &[u8]) {
@@ -137,7 +144,14 @@ impl Hostile {
         let document = reopening.at(start, proposal.epoch, proposal.cut);
         let signature = document.sign(&KeyedHash::new(id(self.key))).into();
         let attempt = proposal.attempt;
-        self.says(net, &Control::Reopen(Said::Sign { attempt, signature }));
+        self.says(
+            net,
+            &Control::Reopen(Said::Sign {
+                attempt,
+                signature,
+                accept: None,
+            }),
+        );
         true
     }
 }
@@ -332,6 +346,7 @@ fn host_that_proposes_too_many_turns_fills_no_memory() {
         cut: u32::MAX,
         log_hash: honest.hash,
         runs: Vec::new(),
+        decided: None,
     };
     hostile.says(&mut net, &Control::Reopen(Said::Propose(proposal)));
     let mut fed = 0;
@@ -411,7 +426,11 @@ fn stalled_peer_does_not_keep_the_others_from_reopening() {
         let mut log = net.peers[at].records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         let keyframes = Vec::new();
-        Disk { log, keyframes }
+        Disk {
+            log,
+            keyframes,
+            accepted: None,
+        }
     };
     let disks = [disk(&net, 0), disk(&net, 1)];
     net.kill(0);

@@ -56,6 +56,7 @@ impl Net {
         Disk {
             log: log.cloned().collect(),
             keyframes: Vec::new(),
+            accepted: None,
         }
     }
 
@@ -342,6 +343,7 @@ fn a_match_that_goes_on_comes_before_a_branch() {
     let disk = Disk {
         log: disk.log,
         keyframes: Vec::new(),
+        accepted: None,
     };
     net.comes_from(1, 92, Net::known(&disk, &[0, 2]));
     net.input(1, Input::EnterBranch(match_id));

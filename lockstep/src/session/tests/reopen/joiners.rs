@@ -172,6 +172,7 @@ fn joiners_find_a_peer_that_plays_before_they_reopen() {
     let disk = |net: &Net, at: usize| Disk {
         log: net.peers[at].records.clone(),
         keyframes: Vec::new(),
+        accepted: None,
     };
     let disks = [0, 2].map(|at| disk(&net, at));
     net.kill(0);
