@@ -598,7 +598,10 @@ impl TurnSource for Live {
     }
 
     fn pace(&self) -> Option<Duration> {
-        (self.shared.lock().turns_waiting() < 2).then(|| self.plan.tick())
+        let shared = self.shared.lock();
+        // A joiner is admitted once its world is close behind the others': it steps each turn as it comes.
+        let follows = matches!(shared.status, Status::CatchingUp { .. });
+        (shared.turns_waiting() < 2 && !follows).then(|| self.plan.tick())
     }
 
     fn wait(&mut self, timeout: Duration) {
