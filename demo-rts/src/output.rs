@@ -136,7 +136,7 @@ pub enum Line {
         turn: u32,
         /// The branch.
         match_id: String,
-        /// The seats whose players began it.
+        /// The seats of the players that began the branch.
         seats: Vec<u8>,
         /// Whether it may be entered: it holds all turns that are final here.
         may_enter: bool,
@@ -147,7 +147,7 @@ pub enum Line {
         turn: u32,
         /// The other branch.
         match_id: String,
-        /// The seats whose players began it.
+        /// The seats of the players that began the branch.
         seats: Vec<u8>,
     },
     /// This peer plays a branch.

@@ -183,7 +183,7 @@ pub enum Event {
         match_id: MatchId,
         /// Its first turn.
         turn: TurnNumber,
-        /// The seats whose players began it.
+        /// The seats of the players that began the branch.
         seats: Vec<Seat>,
         /// Whether the branch may hold all turns that are final at this peer. Otherwise it cannot be entered.
         may_enter: bool,
@@ -195,7 +195,7 @@ pub enum Event {
         match_id: MatchId,
         /// Its first turn.
         turn: TurnNumber,
-        /// The seats whose players began it.
+        /// The seats of the players that began the branch.
         seats: Vec<Seat>,
     },
     /// This peer's part begins in a branch: a match of its own, whose result counts as unagreed with the match it left.

@@ -55,7 +55,7 @@ pub(crate) struct Surroundings {
     pub asked: Peers,
     /// A peer that follows the match was heard of late: it learns the end, and the last turns, from no other peer.
     pub is_followed: bool,
-    /// A change is decided whose turns are not all complete, and a survivor knows.
+    /// A change is decided, not all turns before its cut are complete, and a survivor knows of the change.
     pub is_decided: bool,
     pub is_known: bool,
     /// The others need this peer no more that leaves.

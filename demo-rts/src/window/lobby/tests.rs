@@ -235,7 +235,7 @@ fn both_until(what: &str, one: &mut Peer, other: &mut Peer, done: impl Fn(&Peer)
     });
 }
 
-/// A running match of two whose host has crashed: the guest, that waits, and where the host has recorded.
+/// The guest of a match of two after a crash of the host, and the path of the host's recording.
 fn host_crashed(folder: &Path) -> (Peer, PathBuf) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let part = Part::Host {

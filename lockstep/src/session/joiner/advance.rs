@@ -142,7 +142,7 @@ impl Joiner {
         }
     }
 
-    /// A peer that was admitted shortly before the end, and of whose cut no batch tells any more, goes on following.
+    /// A joiner goes on following where it was admitted so late that no batch attests its cut.
     fn forget_late_decision(&mut self) {
         let (Stage::Decided(decision), Some(Known { log, .. })) = (&self.stage, &self.known) else {
             return;

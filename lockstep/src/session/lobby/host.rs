@@ -336,7 +336,7 @@ impl HostSide {
         }
     }
 
-    /// Admits requests whose key has no guest any more that is heard, and refuses requests that have waited for it.
+    /// Admits a request once no guest with its key is heard, and refuses a request that has waited too long for that.
     fn judge_duplicates(&mut self, core: &mut Core) {
         let room = &self.room;
         let due = self
