@@ -137,17 +137,18 @@ impl Membership {
         due.then_some(first)
     }
 
-    /// Looks whether it is still the turn of another peer to begin a change that is due.
+    /// Looks whether it is still the turn of the peer that is to begin a change.
     pub(super) fn watch_succession(&mut self, around: &Surroundings, ledger: &Ledger) {
         let due = self.due_coordinator(around, ledger);
-        let waits = !self.epochs.is_changing();
-        let other = due.filter(|first| waits && *first != self.me);
-        self.succession.watch(other, around.now);
+        if let Some(first) = due.filter(|_| !self.epochs.is_changing()) {
+            self.suspicion.pass_over(first);
+        }
     }
 
     /// The peer whose turn it is to begin a change.
     fn first_in_turn(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
-        self.succession.first(self.alive(around, ledger))
+        let alive = self.alive(around, ledger);
+        alive.without(self.suspicion.passed_over).lowest()
     }
 
     /// The same, as the peers were last looked at.

@@ -1,8 +1,8 @@
 //! Membership: which peers are of the match, and how that changes.
 //!
 //! A peer that turns wait for is suspected (`suspicion`), players may give it more time (`extensions`), and voters agree on
-//! a roster without it (`paxos`), or with a joiner (`readmission`), as one of them in turn (`succession`) proposes. Each change begins an epoch (`epochs`). A peer that may
-//! have been removed while it slept does nothing until a quorum confirms its part (`fence`).
+//! a roster without it (`paxos`), or with a joiner (`readmission`), as one of them in turn proposes. Each change begins an
+//! epoch (`epochs`). A peer that may have been removed while it slept does nothing until a quorum confirms its part (`fence`).
 
 mod accepting;
 mod coordination;
@@ -11,7 +11,6 @@ mod extensions;
 mod fence;
 pub mod paxos;
 mod readmission;
-mod succession;
 mod suspicion;
 #[cfg(test)]
 mod tests;
@@ -36,7 +35,6 @@ use paxos::{EpochVote, Message, Peers, Request, Voters};
 use readmission::Readmissions;
 use sim::Seat;
 use std::time::Duration;
-use succession::Succession;
 use suspicion::{Seen, Suspicion};
 use vote_log::VoteLog;
 
@@ -84,7 +82,6 @@ pub(crate) struct Membership {
     votes: VoteLog,
     accepting: Accepting,
     suspicion: Suspicion,
-    succession: Succession,
     extensions: Extensions,
     fence: Fence,
     readmission: Readmissions,
@@ -110,7 +107,6 @@ impl Membership {
             accepting: Accepting::default(),
             epochs,
             suspicion: Suspicion::new(suspicion, peers, now),
-            succession: Succession::default(),
             extensions: Extensions::default(),
             fence: Fence::new(run, peers, now),
             readmission: Readmissions::new(peers),
@@ -631,7 +627,6 @@ impl Membership {
     ) -> Option<RosterChange> {
         let change = self.epochs.begin_next(complete, now)?;
         self.votes.begin_epoch(self.epochs.epoch(), now);
-        self.succession = Succession::default();
         Some(change)
     }
 

@@ -12,6 +12,9 @@ const GIVEN_BACK: u32 = 10;
 /// A peer that has so much of it left is not begun without, but gone without where another one begins: clocks of peers
 /// that wait for the same are not quite the same.
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
+/// A peer that is to begin a change, and of whose stall budget so much is used up, is passed over: the next one begins. It
+/// may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
+const PASSED_OVER: Duration = Duration::from_secs(8);
 /// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
 /// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
@@ -42,6 +45,8 @@ pub(super) struct Suspicion {
     pub withholding: Peers,
     /// Peers of `to_remove` that were named, until they have enough of their time back.
     named: Peers,
+    /// Peers whose turn to begin a change has passed in this epoch.
+    pub passed_over: Peers,
     /// So many are suspected that the others are no quorum.
     pub lost_quorum: bool,
     /// By place.
@@ -117,6 +122,7 @@ impl Suspicion {
             agreed: Peers::default(),
             withholding: Peers::default(),
             named: Peers::default(),
+            passed_over: Peers::default(),
             lost_quorum: false,
             of: vec![Watched::new(now); peers],
         }
@@ -341,6 +347,13 @@ impl Suspicion {
         linked_at.is_some_and(|at| at + self.time > self.at)
     }
 
+    /// It is a peer's turn to begin a change: it passes once the peer has held the others up for long.
+    pub(super) fn pass_over(&mut self, at: u8) {
+        if self.of[usize::from(at)].blocked >= PASSED_OVER {
+            self.passed_over.insert(at);
+        }
+    }
+
     /// Whether the others have kept a peer so lately that this one begins no change to remove it.
     pub(super) fn is_kept(&self, at: usize, now: Duration) -> bool {
         self.of[at].kept_until > now
@@ -367,6 +380,7 @@ impl Suspicion {
         self.agreed = Peers::default();
         self.withholding = Peers::default();
         self.named = Peers::default();
+        self.passed_over = Peers::default();
         self.lost_quorum = false;
         for (at, watched) in self.of.iter_mut().enumerate() {
             watched.unproved = Duration::ZERO;

@@ -73,7 +73,7 @@ impl Player {
             is_leaving: self.ending.is_leaving(),
             cheats: self.verify.cheats(),
             minority: self.verify.minority(),
-            minority_due: self.verify.minority_due(&around),
+            minority_due: self.verify.minority_due(ledger, &around),
             evident_minority: self.verify.evident_minority(ledger, around.voters),
             barred: barred.map(|at| at as u8).collect(),
             ahead: Vec::new(),

@@ -16,6 +16,8 @@ const KEPT: u32 = 8;
 /// The peers that are to go for it.
 pub(super) struct Minority {
     peers: Peers,
+    /// The newest world that this peer's own report helped to judge: no change begins before the others can know it.
+    judged: Option<u32>,
     /// Changes that have kept one of them.
     kept: u32,
     /// By place: how often the peer was removed so.
@@ -62,6 +64,7 @@ impl Minority {
     pub(super) fn new(peers: usize) -> Self {
         Minority {
             peers: Peers::default(),
+            judged: None,
             kept: 0,
             removals: vec![0; peers],
         }
@@ -79,13 +82,15 @@ impl Minority {
         self.peers = self.peers.or(peers);
     }
 
-    /// The voters of it that a change may remove now.
-    pub(super) fn due(&self, voters: Voters, epoch_began: Duration, now: Duration) -> Peers {
-        let waits = self.kept > 0 && now < epoch_began + AGAIN * self.kept;
-        match waits {
-            true => Peers::default(),
-            false => self.peers.and(voters.members()),
-        }
+    /// This peer's report of the world after so many turns is one of those that differ.
+    pub(super) fn judge_with_own(&mut self, turns: u32) {
+        self.judged = self.judged.max(Some(turns));
+    }
+
+    /// Whether a change may remove some of it now. This peer's batches report the worlds of fewer than `reported` turns.
+    pub(super) fn is_due(&self, reported: u32, epoch_began: Duration, now: Duration) -> bool {
+        let is_told = self.judged.is_none_or(|turns| turns < reported);
+        is_told && (self.kept == 0 || now >= epoch_began + AGAIN * self.kept)
     }
 
     /// A change has removed these for their worlds, or logs.
@@ -138,14 +143,24 @@ mod tests {
         let voters = Voters::new(Peers::first(3));
         minority.add(Peers(0b100));
         let now = Duration::from_secs(10);
-        assert_eq!(minority.due(voters, now, now), Peers(0b100));
+        assert!(minority.is_due(0, now, now));
         for kept in 1..=KEPT {
             assert!(minority.begin_epoch(Peers::default(), voters));
             let due = now + AGAIN * kept;
-            assert!(minority.due(voters, now, due - AGAIN).is_empty());
-            assert_eq!(minority.due(voters, now, due), Peers(0b100));
+            assert!(!minority.is_due(0, now, due - AGAIN));
+            assert!(minority.is_due(0, now, due));
         }
         assert!(!minority.begin_epoch(Peers::default(), voters));
+    }
+
+    #[test]
+    fn no_change_begins_before_the_report_that_decides_is_in_a_batch() {
+        let mut minority = Minority::new(4);
+        minority.add(Peers(0b1000));
+        minority.judge_with_own(71);
+        let now = Duration::from_secs(10);
+        assert!(!minority.is_due(71, now, now));
+        assert!(minority.is_due(72, now, now));
     }
 
     #[test]

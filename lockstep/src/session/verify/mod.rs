@@ -125,9 +125,18 @@ impl Verify {
     }
 
     /// Peers of it that a change may remove now.
-    pub(crate) fn minority_due(&self, around: &Surroundings) -> Peers {
-        self.minority
-            .due(around.voters, around.epoch_began, around.now)
+    pub(crate) fn minority_due(&self, ledger: &Ledger, around: &Surroundings) -> Peers {
+        let newest = ledger.batches.newest(ledger.places.me());
+        let reported = newest.map_or(0, |own| {
+            own.batch.executed + own.batch.checksums.len() as u32
+        });
+        match self
+            .minority
+            .is_due(reported, around.epoch_began, around.now)
+        {
+            true => self.minority.peers().and(around.voters.members()),
+            false => Peers::default(),
+        }
     }
 
     /// The minority with all of which the reports at hand say the same: the others may have come to that already.
@@ -334,11 +343,16 @@ impl Verify {
             return Vec::new();
         }
         self.mismatch = None;
+        let me = ledger.places.me() as u8;
         let sides = sides_of_worlds(&told, &ledger.places);
         let turn = turns.saturating_sub(1);
+        let has_own = told.iter().any(|(peer, _)| *peer == me);
         let mut findings = vec![log_mismatch(turns, told)];
         match verdict {
-            Verdict::Minority(minority) if !minority.contains(ledger.places.me() as u8) => {
+            Verdict::Minority(minority) if !minority.contains(me) => {
+                if has_own {
+                    self.minority.judge_with_own(turns);
+                }
                 findings.extend(self.exclude(minority, (turn, sides), ledger, around.now));
             }
             _ => findings.push(Finding::Desync(turn, sides)),
