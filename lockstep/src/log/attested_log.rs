@@ -21,8 +21,8 @@ pub(crate) struct AttestedLog {
     attested: BTreeMap<u8, u32>,
     /// The epoch of each peer's newest batch.
     epochs: BTreeMap<u8, u32>,
-    /// It began with an own replay, which may be wrong at its end.
-    of_own: bool,
+    /// It began with an own replay, which may be wrong at its end: no quorum has attested more yet.
+    rests_on_own: bool,
     /// Bytes of all pages that sources gave.
     bytes: u64,
 }
@@ -31,7 +31,7 @@ impl AttestedLog {
     /// Begins with those of the own records that follow each other.
     pub(crate) fn new(start: Arc<Start>, own: &[Record], signer: &dyn Signer) -> Self {
         AttestedLog {
-            of_own: !own.is_empty(),
+            rests_on_own: !own.is_empty(),
             ..AttestedLog::of(VerifiedLog::of(start, own, signer))
         }
     }
@@ -43,7 +43,7 @@ impl AttestedLog {
             log,
             attested: BTreeMap::new(),
             epochs: BTreeMap::new(),
-            of_own: false,
+            rests_on_own: false,
             bytes: 0,
         }
     }
@@ -78,8 +78,9 @@ impl AttestedLog {
         self.confirmed.end().is_before(&self.log.encoded().end())
     }
 
-    pub(crate) fn began_with_own(&self) -> bool {
-        self.of_own
+    /// Whether it began with an own replay, and no quorum has attested more.
+    pub(crate) fn rests_on_own(&self) -> bool {
+        self.rests_on_own
     }
 
     /// The next confirmed record, with which the cursor moves on.
@@ -174,7 +175,9 @@ impl AttestedLog {
             },
             signer,
         );
-        self.confirmed.head().turns() > before
+        let more = self.confirmed.head().turns() > before;
+        self.rests_on_own &= !more;
+        more
     }
 
     /// Whether no peer has attested a turn since the roster last changed: where a match is reopened, all worlds step

@@ -189,10 +189,10 @@ impl Follow {
                 (true, true) => Mistrust::World,
             };
         }
+        // The match may have been reopened behind turns before those of the own replay, or those that were followed to.
         match has_world {
-            false if log.began_with_own() => Mistrust::Log,
-            // The match may have been reopened behind turns before those that it has followed to.
-            true if was_lost => Mistrust::World,
+            false if log.rests_on_own() => Mistrust::Log,
+            true if log.rests_on_own() || was_lost => Mistrust::World,
             _ => Mistrust::Liar,
         }
     }
@@ -397,8 +397,16 @@ mod tests {
         };
         assert_eq!(mistrust(&[], false, false), Mistrust::Liar);
         assert_eq!(mistrust(&turns(3), false, false), Mistrust::Log);
-        assert_eq!(mistrust(&turns(3), true, false), Mistrust::Liar);
+        assert_eq!(mistrust(&turns(3), true, false), Mistrust::World);
+        assert_eq!(mistrust(&[], true, false), Mistrust::Liar);
         assert_eq!(mistrust(&[], true, true), Mistrust::World);
+        // A quorum has attested more than the own replay.
+        let mut log = log_of(&turns(3));
+        page(&mut follow(), &mut log, 0, &turns(5)).expect("it follows");
+        attest(&mut log, &[0, 1], 5);
+        assert!(log.confirm(&signer(ME), None));
+        let mistrusted = follow().mistrust(&log, true, false);
+        assert_eq!(mistrusted, Mistrust::Liar);
         // A quorum tells of a later epoch than the log does.
         for (has_world, then) in [(false, Mistrust::Log), (true, Mistrust::World)] {
             let (mut follow, mut log) = (follow(), log_of(&turns(3)));
