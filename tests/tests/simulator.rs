@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 2] = [
+const SWEPT: [(u64, &[u64]); 3] = [
     (
         1_795_528_883_000,
         &[
@@ -27,6 +27,7 @@ const SWEPT: [(u64, &[u64]); 2] = [
         1_797_000_000_000,
         &[26, 212, 238, 1125, 1533, 1641, 3258, 3759, 5458, 5946],
     ),
+    (1_799_000_000_000, &[354, 1022, 1488]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.
