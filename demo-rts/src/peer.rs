@@ -13,7 +13,7 @@ use crate::log::{LogLevel, say};
 use crate::pacing::{BotHands, any_seed};
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
-use crate::world::{Command, Setup, World};
+use crate::world::{Setup, World};
 use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
@@ -439,11 +439,6 @@ impl Peer {
         let bots = hands.map(BotHands::next_at).min();
         let until_bots = bots.map_or(most, |at| at.saturating_sub(elapsed));
         self.game.wait(most.min(until_bots.max(SHORTEST_WAIT)));
-    }
-
-    /// Issues a command for the first seat.
-    pub fn issue(&mut self, command: Command) -> Result<(), lockstep::Refused> {
-        self.game.issue(command).map(drop)
     }
 
     /// Leaves gracefully. The match ends for this peer soon after.

@@ -376,7 +376,7 @@ impl Table {
         }
         match hand.press(key, world) {
             Act::Issue(command) => {
-                if let Err(why) = peer.issue(command) {
+                if let Err(why) = peer.game().issue(command) {
                     self.facts.note(why.to_string());
                 }
             }

@@ -8,7 +8,9 @@ mod network;
 mod report;
 
 use crate::log::{LogStore, Terms};
-use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
+use crate::session::{
+    ConfigError, HostConfig, Input, Role, RulesOf, Session, SessionConfig, Stats,
+};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
@@ -324,52 +326,52 @@ impl Live {
 
     /// Says that this peer is ready to start, or is not.
     pub fn set_ready(&mut self, ready: bool) {
-        self.tell(ToNetwork::Ready(ready));
+        self.tell(Input::Ready(ready));
     }
 
     /// Writes to all. What exceeds the limits on chat is cut or dropped.
     pub fn chat(&mut self, text: &str) {
-        self.tell(ToNetwork::Chat(text.to_owned()));
+        self.tell(Input::Chat(text.to_owned()));
     }
 
     /// Pauses the match, within this seat's budget of pauses.
     pub fn pause(&mut self) {
-        self.tell(ToNetwork::Pause);
+        self.tell(Input::Pause);
     }
 
     /// Lets a paused match go on.
     pub fn resume(&mut self) {
-        self.tell(ToNetwork::Resume);
+        self.tell(Input::Resume);
     }
 
     /// Votes to extend the wait for the peers that turns wait for. Once a quorum of the roster has voted, no peer is
     /// suspected in this stall for another 30 s; each further vote adds as much, up to ten minutes. Without effect while
     /// no turn waits. [`Event::Extension`] tells of votes.
     pub fn wait_longer(&mut self) {
-        self.tell(ToNetwork::WaitLonger);
+        self.tell(Input::WaitLonger);
     }
 
     /// Enters a branch, by the word of a joiner's player: one that [`Event::BranchFound`] has told of, to this incarnation or
     /// to the one before. A match that a quorum carries on, and a reopening, still come first.
     pub fn enter_branch(&mut self, branch: MatchId) {
-        self.tell(ToNetwork::EnterBranch(branch));
+        self.tell(Input::EnterBranch(branch));
     }
 
     /// Of the host of a [reopening](Self::reopen): goes on as soon as those that came are a quorum, at the earliest 3 s after
     /// it began, and does not wait for the rest. Missing players may still [rejoin](Self::rejoin). Without effect elsewhere.
     pub fn begin_now(&mut self) {
-        self.tell(ToNetwork::BeginNow);
+        self.tell(Input::BeginNow);
     }
 
     /// Tells a joiner where a peer of its match may be found, as by an announcement on the local network. Without effect
     /// for a peer that it does not know to be of the match.
     pub fn add_contact(&mut self, contact: Contact) {
-        self.tell(ToNetwork::Contact(contact));
+        self.tell(Input::Contact(contact));
     }
 
     /// Leaves the match. [`Event::Ended`] follows within five seconds and the command delay; until then keep polling.
     pub fn leave(&mut self) {
-        self.tell(ToNetwork::Leave);
+        self.tell(Input::Leave);
     }
 
     /// What the session has measured; renewed ten times a second.
@@ -445,8 +447,8 @@ impl Live {
     }
 
     /// A full queue means that the network thread hangs; what is dropped then is refused or repeated by the caller.
-    fn tell(&self, message: ToNetwork) -> bool {
-        let sent = self.to_network.try_send(message).is_ok();
+    fn tell(&self, input: Input<'static>) -> bool {
+        let sent = self.to_network.try_send(ToNetwork::Input(input)).is_ok();
         (self.waker)();
         sent
     }
@@ -569,18 +571,13 @@ impl TurnSource for Live {
             return Err(Refused::RateLimited);
         }
         let number = door.issued;
-        if self
-            .to_network
-            .try_send(ToNetwork::Issue { seat, command })
-            .is_err()
-        {
+        if !self.tell(Input::Issue { seat, command }) {
             return Err(Refused::RateLimited);
         }
         let door = self.doors.get_mut(&seat).expect("the door was just seen");
         door.allowance -= 1_000;
         door.issued += 1;
         door.waiting += 1;
-        (self.waker)();
         Ok(CommandId { seat, number })
     }
 
@@ -615,7 +612,8 @@ impl TurnSource for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.tell(ToNetwork::Stop);
+        let _ = self.to_network.try_send(ToNetwork::Stop);
+        (self.waker)();
         if let Some(thread) = self.thread.take() {
             // The thread ends within the transport's bound on closing. A panic in it was already printed.
             let _ = thread.join();

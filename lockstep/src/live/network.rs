@@ -6,10 +6,9 @@ use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
-    Channel, Contact, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, MatchId,
-    Status, Traffic, Transport,
+    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic,
+    Transport,
 };
-use sim::Seat;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -19,19 +18,8 @@ use std::time::Duration;
 /// What the game thread tells the network thread.
 pub(super) enum ToNetwork {
     Answer(Answer),
-    Issue {
-        seat: Seat,
-        command: Vec<u8>,
-    },
-    Ready(bool),
-    Chat(String),
-    Pause,
-    Resume,
-    WaitLonger,
-    EnterBranch(MatchId),
-    BeginNow,
-    Contact(Contact),
-    Leave,
+    /// What the player does.
+    Input(Input<'static>),
     /// The game has dropped the match.
     Stop,
 }
@@ -237,16 +225,7 @@ impl Network {
             };
             match message {
                 ToNetwork::Answer(answer) => self.answered(answer),
-                ToNetwork::Issue { seat, command } => self.handle(Input::Issue { seat, command }),
-                ToNetwork::Ready(ready) => self.handle(Input::Ready(ready)),
-                ToNetwork::Chat(text) => self.handle(Input::Chat(text)),
-                ToNetwork::Pause => self.handle(Input::Pause),
-                ToNetwork::Resume => self.handle(Input::Resume),
-                ToNetwork::WaitLonger => self.handle(Input::WaitLonger),
-                ToNetwork::EnterBranch(branch) => self.handle(Input::EnterBranch(branch)),
-                ToNetwork::BeginNow => self.handle(Input::BeginNow),
-                ToNetwork::Contact(contact) => self.handle(Input::Contact(contact)),
-                ToNetwork::Leave => self.handle(Input::Leave),
+                ToNetwork::Input(input) => self.handle(input),
                 ToNetwork::Stop => return false,
             }
         }

@@ -3,7 +3,7 @@
 use super::hand::{Aim, Hand, Mode, Request, why_not};
 use super::signs::Sign;
 use crate::window::canvas::Colour;
-use crate::window::input::KeyCode;
+use crate::window::input::{Input, KeyCode};
 use crate::window::{theme, words};
 use crate::world::{BuildingView, Command, Id, Job, Kind, SeatView, Upgrade, World};
 
@@ -243,6 +243,15 @@ fn research(
         lacks: why_not(may, stats.needs, price, own.seat, world),
         ..made
     })
+}
+
+/// The entry of the card whose key was pressed, and whether it is for later.
+pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Option<(Entry, bool)> {
+    let pressed = |entry: Entry| {
+        let with = input.hit_with(entry.key)?;
+        (!with.control && !with.alt).then_some((entry, with.shift))
+    };
+    card(hand, page, world).into_iter().find_map(pressed)
 }
 
 /// Carries out an action of the card.

@@ -1,7 +1,7 @@
 //! The panels around the map: resources, small map, selection, command card.
 
 use super::camera::{Camera, Place};
-use super::card::{Action, Entry, Page, card, key_name};
+use super::card::{Action, Page, card, key_name};
 use super::effects::radius;
 use super::hand::{Hand, Mode};
 use super::scene::{Scene, colour, whole};
@@ -9,7 +9,7 @@ use super::shapes::{self, UnitLook};
 use super::signs::{Sign, sign};
 use crate::facts::Facts;
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::input::{Input, Modifiers, MouseButton};
+use crate::window::input::{Modifiers, MouseButton};
 use crate::window::letters::Weight;
 use crate::window::ui::Ui;
 use crate::window::{theme, words};
@@ -105,15 +105,6 @@ pub fn draw(ui: &mut Ui<'_>, shown: Shown<'_>) -> Response {
         draw_card(ui, shown, hand, &mut asked);
     }
     asked
-}
-
-/// The entry of the card whose key was pressed.
-pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Option<(Entry, bool)> {
-    let pressed = |entry: Entry| {
-        let with = input.hit_with(entry.key)?;
-        (!with.control && !with.alt).then_some((entry, with.shift))
-    };
-    card(hand, page, world).into_iter().find_map(pressed)
 }
 
 fn draw_top(ui: &mut Ui<'_>, shown: Shown<'_>) {

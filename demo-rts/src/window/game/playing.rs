@@ -344,7 +344,7 @@ impl Game {
                 }
             }
             Request::Issue(order) => {
-                if let Err(why) = self.peer.issue(order.command) {
+                if let Err(why) = self.peer.game().issue(order.command) {
                     self.say(words::title_of(&why.to_string()));
                     sound::play(Sound::Refused);
                 } else {
@@ -370,7 +370,7 @@ impl Game {
             return;
         }
         self.over = Over::Nothing;
-        if let Err(why) = self.peer.issue(Command::Surrender) {
+        if let Err(why) = self.peer.game().issue(Command::Surrender) {
             self.say(words::title_of(&why.to_string()));
         }
     }

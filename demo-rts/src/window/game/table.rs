@@ -213,7 +213,7 @@ impl Table {
         let Some(hand) = &mut self.hand else {
             return;
         };
-        if let Some((entry, later)) = hud::pressed_key(input, hand, self.page, world) {
+        if let Some((entry, later)) = card::pressed_key(input, hand, self.page, world) {
             match entry.lacks {
                 Some(why) => requests.push(Request::Say(why)),
                 None => {

@@ -354,17 +354,15 @@ impl Membership {
         let view = self.view(&seen, around);
         let done = self.epochs.paxos.handle(input, &view);
         let actions = done.into_iter().map(|each| match each {
-            Effect::Broadcast(message @ Message::Accept(ballot, value)) => {
-                let epoch = self.epochs.epoch();
-                let number = self.accepting.hold(epoch, message);
-                let turns = Vec::new();
+            Effect::Broadcast(Message::Accept(ballot, value)) => {
+                self.accepts += 1;
                 let accepted = Accepted {
-                    epoch,
+                    epoch: self.epochs.epoch(),
                     ballot,
                     value,
-                    turns,
+                    turns: Vec::new(),
                 };
-                Action::Sync(number, accepted)
+                Action::Sync(self.accepts, accepted)
             }
             Effect::Broadcast(message) => {
                 Action::Broadcast(self.cast(message, &ledger.places, signer))

@@ -4,7 +4,6 @@
 //! a roster without it (`paxos`), or with a joiner (`readmission`), as one of them in turn proposes. Each change begins an
 //! epoch (`epochs`). A peer that may have been removed while it slept does nothing until a quorum confirms its part (`fence`).
 
-mod accepting;
 mod coordination;
 mod epochs;
 mod extensions;
@@ -27,7 +26,6 @@ use super::wire::SignedStatement;
 use crate::log::{Document, RosterChange, Value, Vote};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
-use accepting::Accepting;
 use epochs::{Epochs, Told};
 use extensions::Extensions;
 use fence::{Fence, PeerStatus, StatusOf};
@@ -80,7 +78,8 @@ pub(crate) struct Membership {
     me: u8,
     epochs: Epochs,
     votes: VoteLog,
-    accepting: Accepting,
+    /// Accepts of this peer so far. Each is durable under its number before another peer hears of it.
+    accepts: u64,
     suspicion: Suspicion,
     extensions: Extensions,
     fence: Fence,
@@ -104,7 +103,7 @@ impl Membership {
         Membership {
             me,
             votes: VoteLog::new(me, epochs.epoch(), now),
-            accepting: Accepting::default(),
+            accepts: 0,
             epochs,
             suspicion: Suspicion::new(suspicion, peers, now),
             extensions: Extensions::default(),
@@ -488,15 +487,17 @@ impl Membership {
         }
     }
 
-    /// What this peer has accepted under this number is durable: it casts the accept, where that counts still.
+    /// What this peer has accepted under this number is durable: it casts the accept, where no newer one and no other epoch
+    /// has taken its place.
     pub(crate) fn synced(
         &mut self,
         number: u64,
         places: &Places,
         signer: &dyn Signer,
     ) -> Option<Fact> {
-        let accept = self.accepting.release(number, self.epochs.epoch())?;
-        Some(self.cast(accept, places, signer))
+        let accepted = self.epochs.paxos.accepted();
+        let (ballot, value) = accepted.filter(|_| number == self.accepts)?;
+        Some(self.cast(Message::Accept(ballot, value), places, signer))
     }
 
     /// Casts a vote of this peer: signs it, and keeps it among the others.

@@ -1,10 +1,73 @@
-//! The coordinator's part: what it proposes, and when.
+//! The coordinator's part: its attempt, the promises that answer it, what it proposes, and when.
 
-use super::{Effect, Message, Peers, Promise, RECENT, Readmission, Roster, Value, View, Voters};
+use super::{
+    Ballot, Effect, Message, Peers, Promise, RECENT, Readmission, Roster, Value, View, Voters,
+};
 use crate::LogHash;
 use std::collections::BTreeMap;
 
+/// What a coordinator has been answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Coordinating {
+    ballot: Ballot,
+    promises: BTreeMap<u8, Promise>,
+    /// The voters that promised in its last ballot: it waits for them, suspected or not.
+    promised_before: Peers,
+    has_proposed: bool,
+}
+
 impl Roster {
+    /// The ballot that this peer coordinates, while it knows of no higher one.
+    pub fn coordinates(&self) -> Option<Ballot> {
+        let ballot = self.coordinating.as_ref()?.ballot;
+        let highest = ballot.round >= self.round && self.promised <= Some(ballot);
+        (self.decision.is_none() && highest).then_some(ballot)
+    }
+
+    /// The ballot that this peer has begun last.
+    pub fn begun(&self) -> Option<Ballot> {
+        self.coordinating.as_ref().map(|own| own.ballot)
+    }
+
+    /// The voters whose promise this peer has been given as coordinator.
+    pub fn answered(&self) -> Peers {
+        let promises = self.coordinating.iter().flat_map(|own| own.promises.keys());
+        promises.copied().collect()
+    }
+
+    /// Begins an attempt, in a ballot above all that were heard of.
+    pub(super) fn coordinate(&mut self, out: &mut Vec<Effect>) {
+        let ballot = Ballot {
+            round: self.round.saturating_add(1),
+            peer: self.me,
+        };
+        self.coordinating = Some(Coordinating {
+            ballot,
+            promises: BTreeMap::new(),
+            promised_before: self.answered(),
+            has_proposed: false,
+        });
+        out.push(Effect::Broadcast(Message::Prepare(ballot)));
+    }
+
+    /// Takes the promise of a voter, and proposes where no answer is missing any more.
+    pub(super) fn answer(
+        &mut self,
+        from: u8,
+        promise: Promise,
+        view: &View<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(own) = &mut self.coordinating else {
+            return;
+        };
+        if own.ballot == promise.ballot && promise.holdings.len() == view.holdings.len() {
+            own.promises.insert(from, promise);
+            self.propose(view, out);
+        }
+    }
+
+    /// Proposes, where the answers that are here are enough.
     pub(super) fn propose(&mut self, view: &View<'_>, out: &mut Vec<Effect>) {
         let Some((mut value, counted)) = self.planned(view) else {
             return;

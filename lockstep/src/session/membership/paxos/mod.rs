@@ -34,6 +34,7 @@ mod message;
 
 pub use crate::log::{Ballot, Peers, Readmission, Value, Voters, decides};
 pub use crate::session::ledger::RECENT;
+use coordinator::Coordinating;
 pub(crate) use epoch_vote::EpochVote;
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};
@@ -59,16 +60,6 @@ pub struct Roster {
     /// Each voter's newest accept.
     accepts: BTreeMap<u8, (Ballot, Value)>,
     decision: Option<Decision>,
-}
-
-/// What a coordinator has been answered.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Coordinating {
-    ballot: Ballot,
-    promises: BTreeMap<u8, Promise>,
-    /// The voters that promised in its last ballot: it waits for them, suspected or not.
-    promised_before: Peers,
-    has_proposed: bool,
 }
 
 /// What was decided, and by whose accepts.
@@ -188,27 +179,9 @@ impl Roster {
         self.promised
     }
 
-    /// The ballot that this peer coordinates, while it knows of no higher one.
-    pub fn coordinates(&self) -> Option<Ballot> {
-        let ballot = self.coordinating.as_ref()?.ballot;
-        let highest = ballot.round >= self.round && self.promised <= Some(ballot);
-        (self.decision.is_none() && highest).then_some(ballot)
-    }
-
-    /// The ballot that this peer has begun last.
-    pub fn begun(&self) -> Option<Ballot> {
-        self.coordinating.as_ref().map(|own| own.ballot)
-    }
-
     /// The highest round that this peer has heard of; 0 before any.
     pub fn round(&self) -> u32 {
         self.round
-    }
-
-    /// The voters whose promise this peer has been given as coordinator.
-    pub fn answered(&self) -> Peers {
-        let promises = self.coordinating.iter().flat_map(|own| own.promises.keys());
-        promises.copied().collect()
     }
 
     /// What is decided, once it is.
@@ -260,20 +233,6 @@ impl Roster {
         out
     }
 
-    fn coordinate(&mut self, out: &mut Vec<Effect>) {
-        let ballot = Ballot {
-            round: self.round.saturating_add(1),
-            peer: self.me,
-        };
-        self.coordinating = Some(Coordinating {
-            ballot,
-            promises: BTreeMap::new(),
-            promised_before: self.answered(),
-            has_proposed: false,
-        });
-        out.push(Effect::Broadcast(Message::Prepare(ballot)));
-    }
-
     fn promise(&mut self, ballot: Ballot, view: &View<'_>, out: &mut Vec<Effect>) {
         if self.promised.is_some_and(|promised| promised >= ballot) {
             return;
@@ -287,16 +246,6 @@ impl Roster {
             accepted: self.accepted,
             unwanted: view.unwanted.and(self.voters.members()),
         })));
-    }
-
-    fn answer(&mut self, from: u8, promise: Promise, view: &View<'_>, out: &mut Vec<Effect>) {
-        let Some(own) = &mut self.coordinating else {
-            return;
-        };
-        if own.ballot == promise.ballot && promise.holdings.len() == view.holdings.len() {
-            own.promises.insert(from, promise);
-            self.propose(view, out);
-        }
     }
 
     fn proposal(&mut self, ballot: Ballot, value: Value) {
