@@ -9,6 +9,7 @@ use crate::limits::MAX_PEERS;
 use crate::sign::Signer;
 use crate::{Incarnation, LogHash, MatchId, PeerId, TurnNumber};
 use sim::{Checksum, Seat};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One peer's commands for one turn, for all its seats, and what it reports beside them.
@@ -47,6 +48,11 @@ pub struct Batch {
 pub const NO_SLACK: i16 = i16::MIN;
 
 impl Batch {
+    /// The numbers of turns after which it reports the world.
+    pub(crate) fn reported(&self) -> Range<u32> {
+        self.executed..self.executed.saturating_add(self.checksums.len() as u32)
+    }
+
     /// Appends the canonical encoding, which is what is signed.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.turn.0) << 1 | u64::from(self.leaving));

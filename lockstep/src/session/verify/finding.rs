@@ -1,6 +1,6 @@
 //! What verification finds, and how it says that peers differ.
 
-use crate::log::{Batch, Record, Voters};
+use crate::log::{Record, Voters};
 use crate::session::ledger::{Ledger, Places};
 use crate::session::wire::WireBatch;
 use crate::{Desync, DesyncSide, Fault, LogHash, PeerId};
@@ -87,12 +87,8 @@ pub(super) fn log_mismatch(turns: u32, checksums: Vec<(u8, Checksum)>) -> Findin
 /// The batches that report the world after so many turns: a peer that was told otherwise has the proof that two were
 /// signed, and a peer that was told nothing knows as much as this peer.
 pub(super) fn show_reports(turns: u32, ledger: &Ledger) -> Finding {
-    let reports = |batch: &Batch| {
-        let told = turns.checked_sub(batch.executed);
-        told.is_some_and(|at| (at as usize) < batch.checksums.len())
-    };
     let held = ledger.batches.all_from(0);
-    let held = held.filter(|held| reports(&held.batch));
+    let held = held.filter(|held| held.batch.reported().contains(&turns));
     Finding::Show(held.map(|held| WireBatch::of(&held.signed)).collect())
 }
 

@@ -87,10 +87,13 @@ impl Minority {
         self.judged = self.judged.max(Some(turns));
     }
 
-    /// Whether a change may remove some of it now. This peer's batches report the worlds of fewer than `reported` turns.
-    pub(super) fn is_due(&self, reported: u32, epoch_began: Duration, now: Duration) -> bool {
+    /// Those that a change may remove now. This peer's batches report the worlds after fewer than `reported` turns.
+    pub(super) fn due(&self, reported: u32, epoch_began: Duration, now: Duration) -> Peers {
         let is_told = self.judged.is_none_or(|turns| turns < reported);
-        is_told && (self.kept == 0 || now >= epoch_began + AGAIN * self.kept)
+        match is_told && (self.kept == 0 || now >= epoch_began + AGAIN * self.kept) {
+            true => self.peers,
+            false => Peers::default(),
+        }
     }
 
     /// A change has removed these for their worlds, or logs.
@@ -143,12 +146,12 @@ mod tests {
         let voters = Voters::new(Peers::first(3));
         minority.add(Peers(0b100));
         let now = Duration::from_secs(10);
-        assert!(minority.is_due(0, now, now));
+        assert_eq!(minority.due(0, now, now), Peers(0b100));
         for kept in 1..=KEPT {
             assert!(minority.begin_epoch(Peers::default(), voters));
             let due = now + AGAIN * kept;
-            assert!(!minority.is_due(0, now, due - AGAIN));
-            assert!(minority.is_due(0, now, due));
+            assert!(minority.due(0, now, due - AGAIN).is_empty());
+            assert_eq!(minority.due(0, now, due), Peers(0b100));
         }
         assert!(!minority.begin_epoch(Peers::default(), voters));
     }
@@ -159,8 +162,8 @@ mod tests {
         minority.add(Peers(0b1000));
         minority.judge_with_own(71);
         let now = Duration::from_secs(10);
-        assert!(!minority.is_due(71, now, now));
-        assert!(minority.is_due(72, now, now));
+        assert!(minority.due(71, now, now).is_empty());
+        assert_eq!(minority.due(72, now, now), Peers(0b1000));
     }
 
     #[test]

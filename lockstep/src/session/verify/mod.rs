@@ -126,17 +126,10 @@ impl Verify {
 
     /// Peers of it that a change may remove now.
     pub(crate) fn minority_due(&self, ledger: &Ledger, around: &Surroundings) -> Peers {
-        let newest = ledger.batches.newest(ledger.places.me());
-        let reported = newest.map_or(0, |own| {
-            own.batch.executed + own.batch.checksums.len() as u32
-        });
-        match self
-            .minority
-            .is_due(reported, around.epoch_began, around.now)
-        {
-            true => self.minority.peers().and(around.voters.members()),
-            false => Peers::default(),
-        }
+        let own = ledger.batches.newest(ledger.places.me());
+        let reported = own.map_or(0, |own| own.batch.reported().end);
+        let due = self.minority.due(reported, around.epoch_began, around.now);
+        due.and(around.voters.members())
     }
 
     /// The minority with all of which the reports at hand say the same: the others may have come to that already.
