@@ -130,11 +130,13 @@ impl Membership {
     /// than this peer. A cheat may keep a proof from a peer that no link leads to.
     fn due_coordinator(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
         let to_go = self.to_go(around, ledger).without(around.minority);
+        if to_go.is_empty() || self.has_lost(around) {
+            return None;
+        }
         let lost = self.suspicion.suspects.or(self.suspicion.to_remove);
         let first = self.first_in_turn(around, ledger)?;
         let knows = !lost.and(to_go).is_empty() || self.suspicion.is_linked(first);
-        let due = knows && !to_go.is_empty() && !self.has_lost(around);
-        due.then_some(first)
+        knows.then_some(first)
     }
 
     /// Looks whether it is still the turn of the peer that is to begin a change.

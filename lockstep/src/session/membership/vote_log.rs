@@ -257,8 +257,10 @@ impl VoteLog {
 
 /// The voters that a quorum is against; `against`: by voter, the peers that it wants to go.
 fn unwanted_by_quorum(voters: Voters, against: &BTreeMap<u8, Peers>) -> Peers {
-    let members = voters.members().iter();
-    let unwanted = members.filter(|of| {
+    let named = against
+        .values()
+        .fold(Peers::default(), |all, peers| all.or(*peers));
+    let unwanted = voters.members().and(named).iter().filter(|of| {
         let against = against.iter().filter(|(_, peers)| peers.contains(*of));
         voters.is_quorum(against.map(|(by, _)| *by).collect())
     });

@@ -279,9 +279,9 @@ impl Player {
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         let fresh = std::mem::take(&mut self.fresh_batch);
         let newest = self.newest_links(core);
+        let soon = core.now + Duration::from_nanos(1);
         let is_due = |(link, member): &(&Link, usize)| {
-            let due = || self.packet_due(core, *member, link);
-            fresh || due().is_some_and(|at| at <= core.now)
+            fresh || self.packet_due(core, *member, link, soon).is_some()
         };
         // A packet on one link changes nothing about the others.
         let due = self.best_links(core, &newest).filter(is_due);
@@ -297,8 +297,11 @@ impl Player {
     pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
         let newest = self.newest_links(core);
         let best = self.best_links(core, &newest);
-        let packets = best.filter_map(|(link, member)| self.packet_due(core, member, link));
-        timers.set(Timer::Packet, packets);
+        let packet = best.fold(None, |first, (link, member)| {
+            let before = first.unwrap_or(Duration::MAX);
+            self.packet_due(core, member, link, before).or(first)
+        });
+        timers.set(Timer::Packet, packet);
         // No peer is dialled after a desync: a time for it would be one that no call ever meets.
         if !self.ending.is_desynced() {
             let lost = self.lost_peers(core, &newest);
@@ -332,27 +335,32 @@ impl Player {
         newest
     }
 
-    /// When the next packet to `member` is due on `link`.
-    fn packet_due(&self, core: &Core, member: usize, link: &Link) -> Option<Duration> {
+    /// When the next packet to `member` is due on `link`, if that is `before` this time. Batches are searched only where
+    /// they may make it due earlier.
+    fn packet_due(
+        &self,
+        core: &Core,
+        member: usize,
+        link: &Link,
+        before: Duration,
+    ) -> Option<Duration> {
         let quality = &link.quality;
         let Some(last_sent) = quality.last_sent else {
-            return Some(core.now);
+            return Some(core.now).filter(|at| *at < before);
         };
-        let lacking = self.lacking(core, member, link, true).next().is_some();
-        let pulse = lacking.then(|| self.pulse_at(core, link));
+        let mut due = before.min(last_sent + SIGN_OF_LIFE);
+        due = quality.acknowledge_by.map_or(due, |by| due.min(by));
+        let pulse = self.pulse_at(core, link);
+        if pulse < due && self.lacking(core, member, link, true).next().is_some() {
+            due = pulse;
+        }
         // Forwarding begins when the direct way has had its time.
-        let forward = self
-            .next_grace(core, member, link)
-            .map(|at| at.max(last_sent + PULSE));
-        [
-            Some(last_sent + SIGN_OF_LIFE),
-            pulse,
-            quality.acknowledge_by,
-            forward,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let from = last_sent + PULSE;
+        if from < due {
+            let forward = self.next_grace(core, member, link);
+            due = forward.map_or(due, |at| due.min(at.max(from)));
+        }
+        (due < before).then_some(due)
     }
 
     /// When all that the other end lacks is to leave again.
