@@ -23,10 +23,9 @@ use crate::simulator::{Hostile, Notes, Playable, Reopening, SUSPICION, Scenario,
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{
-    Accepted, Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer,
+    Accepted, Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer, Start, What,
 };
-use lockstep::log::{Start, What};
-use lockstep::{EndReason, Ended, Event, Fault, PeerId};
+use lockstep::{EndReason, Ended, Event, Fault, PeerId, Plan};
 use log::Log;
 use no_loss::Saying;
 use signed::Hash;
@@ -38,8 +37,6 @@ use std::time::Duration;
 
 /// Time from healing until turns must advance.
 pub const RECOVERY: Duration = Duration::from_secs(2);
-/// A peer with such a gap in its time may have been removed. A clock's drift makes it a little longer.
-pub const GAP: Duration = Duration::from_millis(1_010);
 
 /// The longest command delay.
 const LONGEST_TAIL: usize = 8;
@@ -103,6 +100,8 @@ pub struct PeerFile {
     /// The log of the newest run of its process, and those of earlier runs.
     pub log: Log,
     past: Vec<Log>,
+    /// The turns of its log that are no tail.
+    finals: u32,
     /// The log that its newest run began with.
     given: Log,
     /// The turns that this run handed out, with times, and the next one.
@@ -184,11 +183,7 @@ impl Judge {
                 let just = honest.all(|peer| self.ids[peer] != *named);
                 self.must(peer, Blame, event)(just, "blames an honest peer");
             }
-            Event::Started { own, plan, .. } => {
-                let wanted = own.len() == usize::from(self.scenario.peers[peer].seats);
-                let wanted = wanted && *plan == self.scenario.plan;
-                self.must(peer, Agreement, event)(wanted, "starts with other seats");
-            }
+            Event::Started { own, plan, .. } => self.check_start(peer, own, *plan),
             Event::Desync(desync) => self.check_desync(peer, desync),
             Event::Ended(ended) => self.check_end(peer, ended),
             _ => {}

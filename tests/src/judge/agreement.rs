@@ -12,40 +12,36 @@ impl Judge {
         if self.scenario.is_hostile(peer) {
             return;
         }
-        let log = &mut self.peers[peer].log;
-        if let Record::Bundle(bundle) = record
-            && let Some(provisional) = log.turns.get(log.finals as usize)
-        {
-            let alike = provisional == bundle;
-            log.finals += 1;
-            return self.must(peer, Agreement, record)(alike, "is not the turn of its tail");
+        let file = &mut self.peers[peer];
+        if let Record::Bundle(bundle) = record {
+            let provisional = file.log.turns.get(file.finals as usize);
+            let alike = provisional.map(|of| of == bundle);
+            file.finals += 1;
+            if let Some(alike) = alike {
+                return self.must(peer, Agreement, record)(alike, "is not the turn of its tail");
+            }
         }
-        log.finals += u32::from(matches!(record, Record::Bundle(_)));
         self.put(peer, record);
     }
 
     fn put(&mut self, peer: usize, record: &Record) {
-        let before = self.peers[peer].log.tip;
-        self.peers[peer].log.put(&self.places, record);
-        let log = &self.peers[peer].log;
-        let (after, turns) = (log.tip, log.len());
-        let in_place = log.start.is_some()
-            && match record {
-                Record::Start(_) => log.records.len() == 1,
-                Record::Bundle(bundle) => bundle.turn.0 + 1 == turns,
-                Record::Keyframe(keyframe) => keyframe.turns <= log.finals,
-                Record::Roster(change) => change.value.cut == turns,
-                Record::Continued(_) => false,
-                _ => true,
-            };
-        let ended = matches!(log.records[..], [.., Record::End(_), _]);
+        let PeerFile { log, finals, .. } = &self.peers[peer];
+        let in_place = match (record, &log.start) {
+            (Record::Start(_), _) => log.records.is_empty(),
+            (_, None) | (Record::Continued(_), _) => false,
+            (Record::Bundle(bundle), _) => bundle.turn.0 == log.len(),
+            (Record::Keyframe(keyframe), _) => keyframe.turns <= *finals,
+            (Record::Roster(change), _) => change.value.cut == log.len(),
+            _ => true,
+        };
+        let ended = matches!(log.records.last(), Some(Record::End(_)));
         self.must(peer, Durable, record)(in_place && !ended, "is out of place");
-        match record {
-            Record::Start(start) => self.check_start(peer, start),
-            Record::Roster(change) => self.check_change(peer, change),
-            _ => {}
+        if let Record::Roster(change) = record {
+            self.check_change(peer, change);
         }
-        let is_change = matches!(record, Record::Roster(_));
+        let (before, is_change) = (log.tip, matches!(record, Record::Roster(_)));
+        self.peers[peer].log.put(&self.places, record);
+        let after = self.peers[peer].log.tip;
         if before != after {
             let known = *self.next.entry((before, is_change)).or_insert(after);
             let may_differ = self.scenario.has_two_faced() && matches!(record, Record::Bundle(_));
@@ -59,33 +55,37 @@ impl Judge {
         }
     }
 
-    fn check_start(&self, peer: usize, start: &Start) {
+    /// A match begins as planned, with these own seats, and all of its peers have signed that.
+    pub(super) fn check_start(&self, peer: usize, own: &[Seat], plan: Plan) {
+        let log = &self.peers[peer].log;
+        let Some(start) = &log.start else {
+            return self.must(peer, Durable, own)(false, "starts without a log");
+        };
         let must = self.must(peer, Agreement, start);
         let wanted = |peer: &usize| usize::from(self.scenario.peers[*peer].seats);
-        let (own, seats) = (start.roster.iter().map(|of| of.seats.len()), start.seats());
+        let (each, seats) = (start.roster.iter().map(|of| of.seats.len()), start.seats());
         let all = seats.iter().zip(0..).all(|(seat, of)| seat.0 == of);
-        let all = all && own.eq(self.places.iter().map(wanted));
+        let mine = |of: &RosterPeer| of.peer == self.ids[peer] && of.seats == own;
+        let all = all && start.roster.iter().any(mine) && each.eq(self.places.iter().map(wanted));
         must(all, "starts with other peers or seats");
-        let signed = signed::start_signers(start).len() == self.places.len();
+        must(plan == self.scenario.plan, "starts with another plan");
+        let signed = signed::start_signers(log, start).len() == self.places.len();
         must(signed, "starts what not all have signed");
     }
 
-    /// A roster change has a quorum behind it, and a reason for each peer that comes or goes.
+    /// The next roster change has a quorum behind it, and a reason for each peer that comes or goes.
     fn check_change(&self, peer: usize, change: &RosterChange) {
         let (log, value) = (&self.peers[peer].log, &change.value);
-        let (Some(start), [.., (_, voters), _]) = (&log.start, &log.epochs[..]) else {
-            return;
-        };
-        let must = self.must(peer, Agreement, change);
-        let next = change.epoch as usize + 2 == log.epochs.len();
+        let (voters, must) = (log.roster(u32::MAX), self.must(peer, Agreement, change));
+        let next = change.epoch as usize + 1 == log.epochs.len();
         must(next, "changes another epoch");
-        let accepts = signed::accepted_by(log, start, change).into_iter();
-        let accepts: Vec<usize> = accepts.map(|place| self.at(place)).collect();
+        let accepts = signed::accepted_by(log, change).unwrap_or_default();
         let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
         let joins = value.joins.map(|joins| joins.peer);
         let came = |place: u8| self.peers[self.at(place)].notes.run > 0;
-        let stays = |place| voters.contains(&self.at(place)) || joins == Some(place) && came(place);
+        let votes = |place| voters.contains(&self.at(place));
+        let stays = |place| votes(place) || joins == Some(place) && came(place);
         must(value.roster.iter().all(stays), "lets in what never came");
         let sound = |place| self.scenario.is_sound(self.at(place));
         must(!value.minority.iter().any(sound), "removes a sound world");
@@ -101,12 +101,11 @@ impl Judge {
         for run in runs.clone() {
             let own = disk(run.peer);
             let holds = own.common(log) == log.len() || followed;
-            let mut more: Vec<_> = runs.clone().collect();
-            more.retain(|run| voters.contains(&self.at(run.peer)));
-            more.retain(|run| disk(run.peer).common(own) > log.len());
+            let voted = runs.clone().filter(|run| votes(run.peer));
+            let more = voted.filter(|run| disk(run.peer).common(own) > log.len());
             must(came(run.peer), "reopens with a peer that never came");
             must(holds || !run.held, "says of a disk that it holds more");
-            must(2 * more.len() <= voters.len(), "reopens too early a turn");
+            must(2 * more.count() <= voters.len(), "reopens too early a turn");
         }
     }
 
@@ -114,10 +113,8 @@ impl Judge {
     pub fn handed_out(&mut self, peer: usize, bundle: &Bundle) {
         let (file, turn) = (&self.peers[peer], bundle.turn.0);
         let logged = file.log.turns.get(turn as usize) == Some(bundle) && turn == file.next;
-        // A peer among few may have decided alone that it belongs.
-        let few = file.log.roster(u32::MAX).len() < 3;
-        let again = file.handed.iter().any(|(before, _)| *before >= turn);
-        let fenced = self.now < file.notes.unsure_until && !few && !again;
+        let alone = file.log.roster(u32::MAX) == [peer];
+        let fenced = self.now < file.notes.unsure_until && !alone;
         let hostile = self.scenario.is_hostile(peer);
         self.must(peer, Durable, bundle)(hostile || logged, "hands out what is not logged");
         self.must(peer, Agreement, bundle)(hostile || !fenced, "goes on before a quorum knows it");
@@ -133,8 +130,8 @@ impl Judge {
         let file = &mut self.peers[peer];
         file.executed = (turn + 1, Some(checksum));
         let hash = file.executing.pop_front().flatten();
-        let sound = self.scenario.is_sound(peer) || self.scenario.peers[peer].flaw > Some(turn);
-        if let Some(hash) = hash.filter(|_| sound) {
+        let flaw = self.scenario.peers[peer].flaw;
+        if let Some(hash) = hash.filter(|_| flaw.is_none_or(|flaw| turn < flaw)) {
             let known = *self.worlds.entry(hash).or_insert(checksum);
             let must = self.must(peer, Agreement, (turn, checksum, known));
             must(known == checksum, "has another world than others");
@@ -146,42 +143,27 @@ impl Judge {
         if self.scenario.is_hostile(peer) {
             return 0;
         }
-        let log = &self.peers[peer].log;
-        let finals = log.finals as usize;
-        let pairs = log.turns[finals..].iter().zip(turns);
+        let PeerFile { log, finals, .. } = &self.peers[peer];
+        let pairs = log.turns[*finals as usize..].iter().zip(turns);
         let alike = pairs.take_while(|(old, new)| old == new).count();
-        let (kept, had) = ((finals + alike) as u32, log.len());
-        let bounded = turns.len() <= LONGEST_TAIL;
-        self.must(peer, Bounded, turns)(bounded, "has too long a tail");
-        if had > kept {
-            self.take_back(peer, kept);
-        }
-        let new = turns[alike..].iter().cloned().map(Record::Bundle);
-        new.for_each(|turn| self.put(peer, &turn));
-        had - kept
-    }
-
-    fn take_back(&mut self, peer: usize, turns: u32) {
-        let many = self.peers[peer].log.len().saturating_sub(turns);
-        self.peers[peer].log.retract(&self.places, turns);
+        let kept = finals + alike as u32;
+        let retracted = log.len() - kept;
+        self.must(peer, Bounded, turns)(turns.len() <= LONGEST_TAIL, "has too long a tail");
         // A joiner gives up turns that it has followed of stalled peers.
         let follows = self.scenario.reopening.is_some();
-        let founded = self.scenario.has_two_faced() && many <= self.provisional();
-        self.must(peer, Agreement, many)(follows || founded, "takes turns back");
-    }
-
-    /// Turns at a log's end that are not final yet.
-    fn provisional(&self) -> u32 {
-        self.scenario.delay() * if self.scenario.has_two_faced() { 2 } else { 1 }
+        let few = self.scenario.has_two_faced() && retracted <= 2 * self.scenario.delay();
+        self.must(peer, Agreement, retracted)(retracted == 0 || follows || few, "takes turns back");
+        self.peers[peer].log.retract(&self.places, kept);
+        let new = turns[alike..].iter().cloned().map(Record::Bundle);
+        new.for_each(|turn| self.put(peer, &turn));
+        retracted
     }
 
     /// The log of the core. Without a core it is the longest one of the newest epoch, even if only a run had it that
     /// died.
     pub(super) fn canonical(&self) -> Option<&Log> {
-        let newest = !self.core.members.is_empty() || self.scenario.reopening.is_some();
-        let runs = if newest { 1 } else { usize::MAX };
         let of = |peer: usize| self.peers[peer].logs().map(move |log| (peer, log));
-        let logs = self.scenario.honest().flat_map(|peer| of(peer).take(runs));
+        let logs = self.scenario.honest().flat_map(of);
         let best = logs.max_by_key(|(of, log)| (self.is_core(*of), log.epochs.len(), log.len()));
         best.map(|(_, log)| log)
     }
@@ -193,11 +175,11 @@ impl Judge {
         for peer in self.scenario.honest() {
             for log in self.peers[peer].logs() {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);
-                let most = match self.scenario.reopening {
-                    _ if newest && self.is_core(peer) => 0,
+                let most = match newest && self.is_core(peer) {
+                    true => 0,
                     // A reopening itself is compared with the disks of runs that died before it.
-                    Some(_) if reopened || !newest => u32::MAX,
-                    _ => self.provisional(),
+                    false if reopened => u32::MAX,
+                    false => self.scenario.delay(),
                 };
                 let beyond = log.len() - log.common(canonical);
                 self.must(peer, Agreement, (beyond, most))(beyond <= most, "leaves the history");

@@ -10,8 +10,6 @@ pub struct Log {
     pub records: Vec<Record>,
     pub start: Option<Arc<Start>>,
     pub turns: Vec<Bundle>,
-    /// The number of those that are no tail.
-    pub finals: u32,
     pub changes: Vec<RosterChange>,
     /// Its hash after so many turns.
     pub hashes: Vec<Hash>,
@@ -77,11 +75,11 @@ impl Log {
 
     /// Takes back every turn from `turns` on.
     pub fn retract(&mut self, places: &[usize], turns: u32) {
-        let stays = |of: &&Record| !matches!(of, Record::Bundle(of) if of.turn.0 >= turns);
-        let kept: Vec<Record> = self.records.iter().filter(stays).cloned().collect();
-        let finals = self.finals;
-        *self = Log::of(places, &kept);
-        self.finals = finals;
+        if turns < self.len() {
+            let stays = |of: &Record| !matches!(of, Record::Bundle(of) if of.turn.0 >= turns);
+            self.records.retain(stays);
+            *self = Log::of(places, &self.records);
+        }
     }
 
     /// The number of turns that this log and another one have in common.

@@ -14,7 +14,10 @@ impl Judge {
     pub(super) fn check_plans(&self, canonical: &Log) {
         let slow = self.peers.iter().filter_map(|of| of.notes.slow_until);
         let slow = slow.max();
-        let may_lie = self.scenario.hostile().next().is_some();
+        // The first turn that the core executed when no machine was slow any more.
+        let core = self.core.members.iter().take(1);
+        let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
+        let fast = handed.find(|(_, at)| Some(*at) > slow);
         let first = self.scenario.plan;
         let (mut last, mut at) = (first, Duration::ZERO);
         // The time of the last lowering, and the time since when all machines are fast.
@@ -25,16 +28,12 @@ impl Judge {
             let in_bounds = (first.tick_ms..=first.tick_ms * LONGEST).contains(&plan.tick_ms);
             let same = (plan.ticks, plan.delay_turns) == (first.ticks, first.delay_turns);
             must(same && in_bounds, "a plan out of bounds");
-            let excused = plan == first || may_lie;
-            must(excused || slow.is_some(), "a plan for no slow machine");
-            let core = self.core.members.iter().take(1);
-            let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
-            let handed = handed.find(|(handed, _)| *handed == turn);
-            let fast = handed.is_some_and(|(_, at)| slow.is_none_or(|slow| *at > slow));
+            let fast = fast.is_some_and(|(since, _)| *since <= turn);
             // A pause steps no tick, and the last measurement stands.
             fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
             let late = fast_at.is_some_and(|since| at > since + RECOVERS);
-            must(excused || !late, "a plan for a machine that was slow");
+            let founded = plan == first || slow.is_some() && !late;
+            must(founded, "a plan for no slow machine");
             // Every epoch begins the measurement anew.
             let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
             let early = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);

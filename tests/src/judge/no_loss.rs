@@ -53,11 +53,9 @@ impl Judge {
     pub(super) fn check_said(&mut self, log: &Log) {
         let (mut used, mut paused) = (Used::new(), false);
         for bundle in &log.turns {
-            let must = self.must(RUN, NoLoss, bundle);
             let in_order = bundle.entries.is_sorted_by_key(|entry| entry.seat);
-            must(in_order, "a turn out of seat order");
-            must(bundle.paused == paused, "a pause, or none, unasked");
-            drop(must);
+            self.must(RUN, NoLoss, bundle)(in_order, "a turn out of seat order");
+            self.must(RUN, NoLoss, bundle)(bundle.paused == paused, "a pause, or none, unasked");
             for entry in &bundle.entries {
                 paused = entry.what == What::Pause || paused && entry.what != What::Resume;
                 let founded = self.read(&mut used, log, bundle, entry);
@@ -119,19 +117,16 @@ impl Judge {
             let used = used.get(&(turn, saying.peer));
             let fits = used.is_none_or(|used| used + kind(what).1 <= ROOMY);
             // A pause has no effect in a turn that another one has paused, even where that turn goes on.
-            let notes = kind(what).0 == 2;
-            let other =
-                |bundle: &Bundle| notes && bundle.entries.iter().any(|of| kind(&of.what).0 == 2);
-            fits && turns.all(|bundle| bundle.paused == paused && !other(bundle))
+            let other = |of: &LogEntry| kind(what).0 == 2 && kind(&of.what).0 == 2;
+            fits && turns.all(|of| of.paused == paused && !of.entries.iter().any(other))
         };
         let before = log.turns.iter().take(saying.due as usize);
         let pauses = before.flat_map(|bundle| &bundle.entries);
         let pauses = pauses.filter(|of| of.what == What::Pause && of.seat == saying.entry.seat);
         let counts = *what != What::Pause || pauses.count() < PAUSES;
         let is_in = counts && log.roster(saying.next).contains(&saying.peer);
-        let epochs = log.epochs.iter();
-        let mut later = epochs.filter(|(begins, _)| *begins > saying.next);
-        let gone = later.find(|(_, roster)| !roster.contains(&saying.peer));
+        let mut epochs = log.epochs.iter();
+        let gone = epochs.find(|(begins, of)| *begins > saying.next && !of.contains(&saying.peer));
         let until = gone.map_or(file.log.len(), |(begins, _)| file.log.len().min(*begins));
         let mut turns = saying.due..saying.turn.unwrap_or(until);
         let stays = is_in && saying.run == file.notes.run && !file.notes.leaves;

@@ -18,8 +18,9 @@ const SLEW: u32 = 20;
 /// The longest delay of a turn that is due.
 const JITTER: Duration = Duration::from_millis(60);
 
-/// A cause of delays: its begin and end, and the delay that it may cause in a window that overlaps them.
-type Cause = (Duration, Duration, Duration);
+/// A cause of delays: its begin and end, the delay that it may cause in a window that overlaps them, and whether a part
+/// of the window is given back to its stall budget.
+type Cause = (Duration, Duration, Duration, bool);
 
 impl Judge {
     /// Checks the end of an honest peer.
@@ -44,7 +45,7 @@ impl Judge {
         must(alike, "ends with another world than its own");
     }
 
-    /// The causes of the core's delays, except for the refill of stall budgets.
+    /// The causes of the core's delays.
     fn causes(&self) -> Vec<Cause> {
         let plan = self.scenario.plan;
         let delay = plan.turn() * self.scenario.delay();
@@ -52,28 +53,19 @@ impl Judge {
         let tenures = self.core.tenures.iter().map(|(peer, from, to, was_alive)| {
             let differs = u32::from(self.scenario.may_differ(*peer));
             let budgets = STALL_BUDGET * u32::from(*was_alive) + DISPUTE * differs;
-            (*from, *to, SUSPICION + RECOVERY + budgets)
+            (*from, *to, SUSPICION + RECOVERY + budgets, *was_alive)
         });
         // Turns stall for a change before its cut, and the log has it after the cut.
         let changes = self.core.changes.values();
-        let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change));
+        let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change, false));
         // All votes of one stall are one extension.
         let votes = self.peers.iter().filter_map(|file| file.notes.voted_at);
         let mut votes: Vec<Duration> = votes.collect();
         votes.sort();
         votes.dedup_by(|next, last| *next < *last + ONE_STALL);
-        let extensions = votes.into_iter().map(|at| (at, at + EXTENSION, EXTENSION));
+        let longer = |at| (at, at + EXTENSION, EXTENSION, false);
+        let extensions = votes.into_iter().map(longer);
         tenures.chain(changes).chain(extensions).collect()
-    }
-
-    /// The time that all causes may cost in a window.
-    fn losses(&self, causes: &[Cause], from: Duration, to: Duration) -> Duration {
-        let overlaps = |begins: &Duration, ends: &Duration| *begins <= to && from <= *ends;
-        let tenures = self.core.tenures.iter();
-        let alive = tenures.filter(|(_, from, to, alive)| *alive && overlaps(from, to));
-        let given_back = (to - from) * alive.count() as u32 / REFILL;
-        let causes = causes.iter().filter(|(from, to, _)| overlaps(from, to));
-        given_back + causes.map(|(.., cost)| *cost).sum::<Duration>()
     }
 
     /// The match begins; the core advances, admits calm joiners, and ends.
@@ -81,16 +73,15 @@ impl Judge {
         // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
         let refused = |of: &Ended| matches!(of.reason, EndReason::Refused(_));
-        let begun = |of: &PeerFile| of.ended.iter().any(refused) || of.logs().next().is_some();
-        let begun = self.peers.iter().any(begun) || self.scenario.hostile().any(early);
-        self.must(RUN, Progress, "the match")(begun, "never began");
+        let mut ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
+        let waits = ends.any(refused) || self.scenario.hostile().any(early);
+        self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
             let ended = self.peers[peer].ended.is_some();
             self.must(peer, Progress, "a core peer")(ended, "never ended");
+            self.check_admissions(peer);
         }
-        let core = self.core.members.first();
-        core.iter().for_each(|core| self.check_admissions(**core));
     }
 
     /// The core admits calm joiners that reach all of it in time. After it has sealed its last batches, none attests a
@@ -102,7 +93,7 @@ impl Judge {
         for peer in (0..self.peers.len()).filter(|peer| self.scenario.is_calm(*peer)) {
             let notes = &self.peers[peer].notes;
             let by = due.max(notes.began_at) + REJOINS;
-            let by = by + self.losses(&self.causes(), due, by);
+            let by = by + losses(&self.causes(), due, by);
             let waits = notes.is_out && notes.run == 1 && !notes.crashed;
             let mut core = self.core.members.iter();
             let linked = core.all(|member| !self.scenario.are_apart(peer, *member));
@@ -116,25 +107,23 @@ impl Judge {
         let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
         let (turns, first) = (&file.log.turns, self.scenario.plan);
         let length = |turn: u32| turns.get(turn as usize).map_or(first, |of| of.plan).turn();
-        let stopped = file.told_of_desync && file.ended.is_some();
-        let next = file.next.min(self.scenario.turn_limit - 1);
-        let now = (!stopped).then_some((next, self.now));
+        let now = (file.next.min(self.scenario.turn_limit - 1), self.now);
         let mut causes = self.causes();
         // The delay left in the tightest window that ends here.
         let (mut turn, mut from, mut left) = (0, due, Duration::MAX);
-        for (next, to) in file.handed.iter().copied().chain(now) {
+        for (next, to) in file.handed.iter().copied().chain([now]) {
             // A clock must catch up to seal the batches of turns that have become shorter.
             let catches_up = to + length(turn) * 2 * self.scenario.delay();
             let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
-            causes.push((to, catches_up, shorter));
+            causes.push((to, catches_up, shorter, false));
             // Turns handed out again after a retraction count once.
             if next <= turn || to <= due {
                 turn = turn.max(next);
                 continue;
             }
-            let open = self.losses(&causes, from, from);
+            let open = losses(&causes, from, from);
             let planned: Duration = (turn..next).map(length).sum();
-            let more = planned + (to - from) / SLEW + self.losses(&causes, from, to) - open;
+            let more = planned + (to - from) / SLEW + losses(&causes, from, to) - open;
             // The tightest window goes on, or another one begins here.
             left = left.min(open + JITTER + length(turn)) + more;
             let must = self.must(peer, Progress, (turn, from, to, left));
@@ -142,4 +131,12 @@ impl Judge {
             (turn, from, left) = (next, to, left.saturating_sub(to - from));
         }
     }
+}
+
+/// The time that all causes may cost in a window.
+fn losses(causes: &[Cause], from: Duration, to: Duration) -> Duration {
+    let refill = |given_back| (to - from) * u32::from(given_back) / REFILL;
+    let overlap = |of: &&Cause| of.0 <= to && from <= of.1;
+    let causes = causes.iter().filter(overlap);
+    causes.map(|of| of.2 + refill(of.3)).sum()
 }

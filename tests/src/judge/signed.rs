@@ -104,16 +104,16 @@ pub fn after_change(before: &Hash, change: &RosterChange) -> Hash {
     parts.hash("lockstep roster 1")
 }
 
-/// The places that have signed the start.
-pub fn start_signers(start: &Start) -> BTreeSet<u8> {
+/// The peers that have signed the start.
+pub fn start_signers(log: &Log, start: &Start) -> BTreeSet<usize> {
     let by: Vec<_> = (0..).zip(start.signatures.clone()).collect();
     let hash = after_start(start);
-    signers(start, &by, |_| head("lockstep start", &[&hash]))
+    signers(log, &by, |_| head("lockstep start", &[&hash]))
 }
 
-/// The places whose signatures under a roster change hold, as the newest runs before it.
-pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<u8> {
-    let (mut parts, match_id) = (Parts::default(), &start.match_id.0);
+/// The peers whose signatures under a log's next roster change hold, as their newest runs.
+pub fn accepted_by(log: &Log, change: &RosterChange) -> Option<BTreeSet<usize>> {
+    let (mut parts, match_id) = (Parts::default(), &log.start.as_ref()?.match_id.0);
     parts.bytes(match_id);
     parts.numbers([change.epoch, change.value.cut]);
     change.reopening.iter().for_each(|of| parts.reopening(of));
@@ -121,16 +121,14 @@ pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<
     // The vote's variant is the fourth.
     let vote = (change.epoch, 3_u8, change.ballot, change.value);
     let vote = postcard::to_allocvec(&vote).expect("a vote in memory encodes");
-    signers(start, &change.accepts, |place| {
-        let joins = change.value.joins.map(|of| of.incarnation);
-        let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == place);
-        let run = runs.find(|(_, run)| Some(*run) != joins);
-        let run = run.map_or(&[][..], |(_, run)| &run.0);
+    Some(signers(log, &change.accepts, |place| {
+        let newest = log.runs.iter().rfind(|(of, _)| *of == place);
+        let run = newest.map_or(&[][..], |(_, run)| &run.0);
         match change.reopening {
             Some(_) => head("lockstep reopen", &[&reopening]),
             None => head("lockstep roster", &[match_id, run, &vote]),
         }
-    })
+    }))
 }
 
 /// A batch, and the run of its peer that signed it, if the log names that run.
@@ -139,7 +137,7 @@ pub fn batch_of(log: &Log, batch: &SignedBatch) -> Option<(Incarnation, Batch)> 
     let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == batch.peer);
     let (_, run) = runs.find(|(_, run)| {
         let parts = [&start.match_id.0[..], &run.0, &batch.content];
-        !signers(start, &by, |_| head("lockstep batch", &parts)).is_empty()
+        !signers(log, &by, |_| head("lockstep batch", &parts)).is_empty()
     })?;
     Some((*run, Batch::decode(&batch.content).ok()?))
 }
@@ -151,13 +149,13 @@ pub fn proved(log: &Log, Equivocation(one, other): &Equivocation) -> Option<u8> 
     (alike && one.content != other.content).then_some(one.peer)
 }
 
-/// The places that have signed an end.
-pub fn end_signers(start: &Start, end: &End) -> BTreeSet<u8> {
+/// The peers that have signed an end.
+pub fn end_signers(log: &Log, end: &End) -> BTreeSet<usize> {
     let [turns, checksum] = [end.turns, end.checksum.0].map(u32::to_le_bytes);
     let by_winner = |winner: Option<Seat>| winner.map_or([1, 0], |seat| [2, seat.0]);
     let outcome = end.outcome.map_or([0, 0], |of| by_winner(of.winner));
     let parts = [&turns[..], &end.log_hash.0, &checksum, &outcome];
-    signers(start, &end.signatures, |_| head("lockstep end", &parts))
+    signers(log, &end.signatures, |_| head("lockstep end", &parts))
 }
 
 /// The signed bytes: the purpose, the protocol, and the parts.
@@ -165,16 +163,16 @@ fn head(what: &str, parts: &[&[u8]]) -> Vec<u8> {
     [what.as_bytes(), &PROTOCOL.to_le_bytes(), &parts.concat()].concat()
 }
 
-/// The places whose signatures hold: by their peers' keys, or by the keyed hash that stands in for them.
-fn signers(start: &Start, by: &[(u8, [u8; 64])], signed: impl Fn(u8) -> Vec<u8>) -> BTreeSet<u8> {
+/// The peers whose signatures hold: by their keys, or by the keyed hash that stands in for them.
+fn signers(log: &Log, by: &[(u8, [u8; 64])], signed: impl Fn(u8) -> Vec<u8>) -> BTreeSet<usize> {
     let holds = |(place, signature): &(u8, [u8; 64])| {
-        let key = start.roster.get(usize::from(*place))?.peer.0;
+        let key = log.start.as_ref()?.roster.get(usize::from(*place))?.peer.0;
         let (bytes, ed25519) = (signed(*place), Signature::from_bytes(signature));
         let keyed = [*blake3::keyed_hash(&key, &bytes).as_bytes(), [0; 32]];
         let verifies = |key: VerifyingKey| key.verify_strict(&bytes, &ed25519).is_ok();
         let is_keyed = keyed.as_flattened() == signature;
         let holds = is_keyed || VerifyingKey::from_bytes(&key).is_ok_and(verifies);
-        holds.then_some(*place)
+        holds.then_some(log.epochs[0].1[usize::from(*place)])
     };
     by.iter().filter_map(holds).collect()
 }

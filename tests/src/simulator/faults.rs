@@ -6,12 +6,14 @@ use super::links::IDLE;
 use super::quic::SOCKET_PACKETS;
 use super::scenario::{Aftermath, Fault, REFILL, STALL_BUDGET, SUSPICION, Victim, Ways};
 use super::{Playable, Simulator};
-use crate::judge::GAP;
 use lockstep::log::What;
 use lockstep::session::Input;
 use lockstep::{LinkError, RosterCause};
 use sim::Seat;
 use std::time::Duration;
+
+/// A peer with such a gap in its time may have been removed. A clock's drift makes it a little longer.
+const GAP: Duration = Duration::from_millis(1_010);
 
 /// The peer that leaves or crashes after a roster change, and the peers that are in the match then.
 pub struct Leaver {
