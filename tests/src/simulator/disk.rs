@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A sync takes this long at most,
 const SYNCS_WITHIN_MS: u64 = 20;
-/// or this long where the disk is busy.
+/// or this long where the disk is busy, which is a fault: none is from the healing time on.
 const BUSY_WITHIN_MS: u64 = 400;
 
 /// The disk under the newest recording of a peer.
@@ -46,10 +46,10 @@ impl Disk {
     }
 
     /// What is written is to be durable, with so many turns. How long that takes.
-    fn sync(&mut self, id: u64, turns: u32) -> Duration {
+    fn sync(&mut self, id: u64, turns: u32, is_healed: bool) -> Duration {
         let accepted = self.written.clone();
         self.syncing = Some((id, Durable { accepted, turns }));
-        let most = match self.random.chance(100) {
+        let most = match self.random.chance(100) && !is_healed {
             true => BUSY_WITHIN_MS,
             false => SYNCS_WITHIN_MS,
         };
@@ -78,7 +78,8 @@ impl Disk {
 impl<W: Playable> Simulator<W> {
     pub(super) fn sync(&mut self, peer: usize, id: u64) {
         let turns = self.judge.peers[peer].log.len();
-        let takes = self.peers[peer].disk.sync(id, turns);
+        let is_healed = self.judge.core.due.is_some();
+        let takes = self.peers[peer].disk.sync(id, turns, is_healed);
         let run = self.judge.peers[peer].notes.run;
         let at = self.now() + takes;
         self.driver.schedule(at, Event::Synced(peer, run, id));

@@ -3,7 +3,7 @@
 use super::{Finding, Verify};
 use crate::limits::LONGEST_DELAY;
 use crate::log::{Record, Voters};
-use crate::session::ledger::Ledger;
+use crate::session::ledger::{Held, Ledger};
 
 impl Verify {
     /// Turns that are final in an epoch of these voters, which began with so many: every voter whose batches are still
@@ -24,7 +24,8 @@ impl Verify {
     }
 
     /// Logs each peer's newest signed batch: it attests the log up to what was complete when it was sealed. A batch that attests
-    /// more than the `logged` turns might be of a peer that is removed before that, or of turns that are taken back.
+    /// more than the `logged` turns might be of a peer that is removed before that, or of turns that are taken back. A peer
+    /// that lies may attest another log in one batch, and this one in the next.
     pub(crate) fn attests(&self, logged: u32, ledger: &Ledger) -> Vec<Finding> {
         let (batches, window) = (&ledger.batches, &ledger.window);
         // What a peer signs that signs two histories, or has another world, says nothing.
@@ -36,7 +37,12 @@ impl Verify {
             };
             batches.newest_within(at, window.at_most(known))
         });
+        let alike = |held: &&Held| {
+            let own = window.after(held.batch.complete);
+            own.is_none_or(|own| own == held.batch.log_hash)
+        };
         let attests = newest
+            .filter(alike)
             .map(|held| Finding::Log(held.batch.complete, Record::Attest(held.signed.clone())));
         attests.collect()
     }

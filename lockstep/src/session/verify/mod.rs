@@ -139,7 +139,9 @@ impl Verify {
         let Some(turns) = pending.map(|mismatch| mismatch.turns) else {
             return known;
         };
-        let told = self.checksums.row(turns);
+        // What a cheat reports means nothing.
+        let mut told = self.checksums.row(turns);
+        told.retain(|(peer, _)| !self.convicts(usize::from(*peer)));
         match Verdict::of(&told, Peers::default(), voters) {
             Verdict::Minority(minority) if self.are_alike(&told, turns, ledger) => {
                 known.or(minority).without(ledger.places.own())

@@ -159,6 +159,53 @@ fn cheat_makes_no_minority_of_the_peer_that_it_deceived() {
 }
 
 #[test]
+fn the_log_of_a_cheat_hides_no_minority() {
+    let ledger = after(2, 5);
+    let mut verify = verify(&ledger);
+    let around = around(5, Duration::ZERO);
+    let own = ledger.window.after(2).expect("kept");
+    for at in 0..5 {
+        let checksum = if at == 1 { 6 } else { 5 };
+        verify.report((at, 1, Checksum(checksum)), &ledger, &around);
+        // The other history of the cheat, the last peer, leads to another log.
+        let hash = if at == 4 { ANOTHER } else { own };
+        verify.expect_hash(at, 2, hash);
+    }
+    verify.check_hashes(&ledger, &around);
+    let evident = |verify: &Verify| verify.evident_minority(&ledger, around.voters);
+    assert!(evident(&verify).is_empty(), "another log may explain it");
+    let other = Batch {
+        executed: 1,
+        ..batch(2)
+    };
+    verify.convict(Equivocation(
+        held(4, batch(2)).signed,
+        held(4, other).signed,
+    ));
+    assert_eq!(evident(&verify), Peers(0b10));
+}
+
+#[test]
+fn a_batch_that_attests_another_log_is_not_kept() {
+    let mut ledger = after(3, 2);
+    let mut verify = verify(&ledger);
+    let own = |turns| ledger.window.after(turns).expect("kept");
+    let attesting = |complete, log_hash| Batch {
+        complete,
+        log_hash,
+        ..batch(2)
+    };
+    let (lie, truth) = (attesting(2, ANOTHER), attesting(2, own(2)));
+    verify.expect_hash(1, 3, own(3));
+    verify.check_hashes(&ledger, &around(2, Duration::ZERO));
+    for (batch, kept) in [(lie, 0), (truth, 1)] {
+        ledger.batches.store(1, 2, held(1, batch));
+        ledger.batches.advance(1);
+        assert_eq!(verify.attests(3, &ledger).len(), kept);
+    }
+}
+
+#[test]
 fn a_log_of_its_own_matters_no_more_once_its_peer_is_out() {
     let ledger = after(2, 4);
     let mut verify = verify(&ledger);
