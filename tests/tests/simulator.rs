@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 3] = [
+const SWEPT: [(u64, &[u64]); 4] = [
     (
         1_795_528_883_000,
         &[
@@ -28,6 +28,7 @@ const SWEPT: [(u64, &[u64]); 3] = [
         &[26, 212, 238, 1125, 1533, 1641, 3258, 3759, 5458, 5946],
     ),
     (1_799_000_000_000, &[354, 1022, 1488, 5047, 6116, 6697]),
+    (1_795_635_640_000, &[2314, 3524]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -114,7 +114,9 @@ impl Judge {
         let (file, turn) = (&self.peers[peer], bundle.turn.0);
         let logged = file.log.turns.get(turn as usize) == Some(bundle) && turn == file.next;
         let alone = file.log.roster(u32::MAX) == [peer];
-        let fenced = self.now < file.notes.unsure_until && !alone;
+        // Turns that it knew before it stood still, it may hand out anew.
+        let again = file.handed.iter().any(|(before, _)| *before >= turn);
+        let fenced = self.now < file.notes.unsure_until && !alone && !again;
         let hostile = self.scenario.is_hostile(peer);
         self.must(peer, Durable, bundle)(hostile || logged, "hands out what is not logged");
         self.must(peer, Agreement, bundle)(hostile || !fenced, "goes on before a quorum knows it");

@@ -12,8 +12,7 @@ const RECOVERS: Duration = Duration::from_secs(40);
 impl Judge {
     /// The plan of every turn follows from those of the turns before it.
     pub(super) fn check_plans(&self, canonical: &Log) {
-        let slow = self.peers.iter().filter_map(|of| of.notes.slow_until);
-        let slow = slow.max();
+        let slow = self.peers.iter().filter_map(|of| of.notes.slow_until).max();
         // The first turn that the core executed when no machine was slow any more.
         let core = self.core.members.iter().take(1);
         let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);

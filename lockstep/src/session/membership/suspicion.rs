@@ -12,6 +12,8 @@ const GIVEN_BACK: u32 = 10;
 /// A peer that has so much of it left is not begun without, but gone without where another one begins: clocks of peers
 /// that wait for the same are not quite the same.
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
+/// A peer is charged no more: what it is given back while the others keep it, after they had reason to remove it, counts.
+const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis(500));
 /// A peer that is to begin a change, and of whose stall budget so much is used up, is passed over: the next one begins. It
 /// may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
 const PASSED_OVER: Duration = Duration::from_secs(8);
@@ -320,7 +322,7 @@ impl Suspicion {
                 // What passed before the stall began was not waited for.
                 true => {
                     let waited = stalls_for.map_or(passed, |lasts| lasts.min(passed));
-                    watched.blocked + waited.min(AT_ONCE)
+                    (watched.blocked + waited.min(AT_ONCE)).min(MOST_CHARGED)
                 }
                 false => watched.blocked.saturating_sub(passed / GIVEN_BACK),
             };
@@ -539,6 +541,25 @@ mod tests {
         assert!(suspicion.has_held_up(1));
         suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
         assert!(suspicion.to_remove.is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_was_kept_after_a_long_stall_goes_for_new_stalls_only() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        block(&mut suspicion, 3, 30, true);
+        let kept = SECOND * 30;
+        suspicion.carry_stall_budget(Peers::default(), kept);
+        suspicion.watch(&seen(3, kept + KEPT_FOR), &ledger(3));
+        assert!(suspicion.to_remove.is_empty());
+        let later = kept + KEPT_FOR + SECOND;
+        (1..3).for_each(|at| suspicion.note_heard(at, later));
+        let blocks = Seen {
+            blockers: Peers(0b10),
+            stalled_since: Some(kept),
+            ..seen(3, later)
+        };
+        suspicion.watch(&blocks, &ledger(3));
+        assert_eq!(suspicion.to_remove, Peers(0b10));
     }
 
     #[test]
