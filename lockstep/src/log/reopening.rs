@@ -73,7 +73,7 @@ impl Reopening {
         }
     }
 
-    /// The peers whose own replays attest the turns up to the cut.
+    /// Peers with an own replay that attests the turns up to the cut.
     pub(crate) fn holders(&self) -> Peers {
         let held = self.runs.iter().filter(|run| run.held);
         held.map(|run| run.peer).collect()

@@ -91,7 +91,7 @@ struct Links {
     heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
     /// Pairs of peers between which nothing comes up for now.
     deaf_between: Vec<(usize, usize)>,
-    /// A peer whose world takes long to be built.
+    /// A peer with a world that takes long to be built.
     slow_to_load: Option<usize>,
     /// Peers whose disks hang, and what these were to make durable.
     disks_hang: Vec<usize>,

@@ -245,7 +245,7 @@ fn research(
     })
 }
 
-/// The entry of the card whose key was pressed, and whether it is for later.
+/// The pressed key finds its entry on the card, and says whether the order is for later.
 pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Option<(Entry, bool)> {
     let pressed = |entry: Entry| {
         let with = input.hit_with(entry.key)?;

@@ -38,7 +38,7 @@ pub(crate) struct Tenure {
 }
 
 impl Tenure {
-    /// The tenure of a peer whose batches are empty by rule before turn `from`; batches before `held` are not missing.
+    /// The tenure of a peer with empty batches, by rule, before turn `from`; batches before `held` are not missing.
     pub(crate) fn new(from: u32, held: u32, left_from: Option<u32>) -> Self {
         Tenure {
             batches: ByTurn::new(),

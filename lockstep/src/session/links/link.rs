@@ -94,7 +94,7 @@ pub(crate) struct Quality {
 /// What has left on a link of one peer's batches.
 #[derive(Clone, Copy, Default)]
 struct Passed {
-    /// The first turn whose batch has never left here.
+    /// The batch of this turn, and those of later ones, have never left here.
     until: TurnNumber,
     /// When the batch before that first left.
     left_at: Duration,

@@ -147,7 +147,7 @@ impl Membership {
         }
     }
 
-    /// The peer whose turn it is to begin a change.
+    /// The peer that is to begin a change.
     fn first_in_turn(&self, around: &Surroundings, ledger: &Ledger) -> Option<u8> {
         let alive = self.alive(around, ledger);
         alive.without(self.suspicion.passed_over).lowest()
@@ -190,7 +190,7 @@ impl Membership {
         }
     }
 
-    /// Peers whose promised batches this peer, as coordinator, waits for.
+    /// Peers that owe this peer, the coordinator, batches that their promises told of.
     pub(super) fn unproved(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         let paxos = &self.epochs.paxos;
         if paxos.begun().is_none() {

@@ -14,8 +14,8 @@ const GIVEN_BACK: u32 = 10;
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
 /// A peer is charged no more: what it is given back while the others keep it, after they had reason to remove it, counts.
 const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis(500));
-/// A peer that is to begin a change, and of whose stall budget so much is used up, is passed over: the next one begins. It
-/// may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
+/// A peer that is to begin a change is passed over once so much of its stall budget is used up: the next one begins. The
+/// peer may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
 const PASSED_OVER: Duration = Duration::from_secs(8);
 /// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
@@ -47,7 +47,7 @@ pub(super) struct Suspicion {
     pub withholding: Peers,
     /// Peers of `to_remove` that were named, until they have enough of their time back.
     named: Peers,
-    /// Peers whose turn to begin a change has passed in this epoch.
+    /// Peers that were passed over in this epoch: another one is to begin a change.
     pub passed_over: Peers,
     /// So many are suspected that the others are no quorum.
     pub lost_quorum: bool,

@@ -423,7 +423,7 @@ impl Player {
         if seats.is_empty() {
             seats = places.seats_of(self.membership.unresponsive(places));
         }
-        // Peers whose batch of this turn came before they were lost are missing as much as the others.
+        // A lost peer is missing even where its batch of this turn came before.
         if self.membership.has_lost_quorum() {
             seats.extend(places.seats_of(self.membership.suspects()));
         }

@@ -29,7 +29,7 @@ impl Roster {
         self.coordinating.as_ref().map(|own| own.ballot)
     }
 
-    /// The voters whose promise this peer has been given as coordinator.
+    /// The voters that have given this peer, the coordinator, their promise.
     pub fn answered(&self) -> Peers {
         let promises = self.coordinating.iter().flat_map(|own| own.promises.keys());
         promises.copied().collect()
