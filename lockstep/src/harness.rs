@@ -63,7 +63,7 @@ pub use tamper::{change_batches, without_votes};
 use crate::session::{Input, Output, Role, Session};
 use crate::sign::KeyedHash;
 use crate::{Channel, LinkError, LinkId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -459,56 +459,42 @@ impl Mesh {
         self.driver.add(session, Clock::from(self.driver.now()))
     }
 
-    /// Hands an input to a peer's session, and does what it wants done. Links that it closes are closed last: its world
-    /// may answer, and the session close a link, before all is sent that the session wanted sent before.
+    /// Hands an input to a peer's session, and does what it wants done, in order; then hands it the answers. Links that it
+    /// closes are closed last: its world may answer, and the session close a link, before all is sent that the session
+    /// wanted sent before.
     pub fn input(&mut self, around: &mut impl Surroundings, peer: usize, input: Input<'_>) {
-        let mut closed = Vec::new();
-        self.handle(around, peer, input, &mut closed);
-        for link in closed {
-            self.send(around, peer, link, Arrives::Down);
-        }
-    }
-
-    fn handle(
-        &mut self,
-        around: &mut impl Surroundings,
-        peer: usize,
-        input: Input<'_>,
-        closed: &mut Vec<LinkId>,
-    ) {
-        let timeout = matches!(input, Input::Timeout);
-        let outputs = self.driver.handle(peer, input);
-        around.called(Call {
-            now: self.driver.now(),
-            peer,
-            timeout,
-            outputs: &outputs,
-        });
-        for output in outputs {
-            match output {
-                Output::Dial { address, .. } => {
-                    let to = address.parse().ok();
-                    let to = to.filter(|to| *to < self.driver.len());
-                    if let Some(to) = to.filter(|to| around.connects(peer, *to)) {
-                        self.link(peer, to);
+        let (mut closed, mut inputs) = (Vec::new(), VecDeque::from([input]));
+        while let Some(input) = inputs.pop_front() {
+            let timeout = matches!(input, Input::Timeout);
+            let outputs = self.driver.handle(peer, input);
+            around.called(Call {
+                now: self.driver.now(),
+                peer,
+                timeout,
+                outputs: &outputs,
+            });
+            for output in outputs {
+                match output {
+                    Output::Dial { address, .. } => {
+                        let to = address.parse().ok();
+                        let to = to.filter(|to| *to < self.driver.len());
+                        if let Some(to) = to.filter(|to| around.connects(peer, *to)) {
+                            self.link(peer, to);
+                        }
                     }
-                }
-                Output::Send {
-                    link,
-                    channel,
-                    bytes,
-                } => self.send(around, peer, link, Arrives::Bytes(channel, bytes)),
-                Output::Close { link } => closed.push(link),
-                output => {
-                    let answer = match output {
-                        Output::Sync(id) => around.sync(peer, id),
-                        output => around.perform(peer, output),
-                    };
-                    if let Some(answer) = answer {
-                        self.handle(around, peer, answer, closed);
-                    }
+                    Output::Send {
+                        link,
+                        channel,
+                        bytes,
+                    } => self.send(around, peer, link, Arrives::Bytes(channel, bytes)),
+                    Output::Close { link } => closed.push(link),
+                    Output::Sync(id) => inputs.extend(around.sync(peer, id)),
+                    output => inputs.extend(around.perform(peer, output)),
                 }
             }
+        }
+        for link in closed {
+            self.send(around, peer, link, Arrives::Down);
         }
     }
 
