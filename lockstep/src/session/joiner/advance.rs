@@ -89,7 +89,7 @@ impl Joiner {
             .confirm(core.now, log, decided, unexecuted, signer)
         {
             Confirmed::More => self.sources.reset_failures(),
-            Confirmed::Unattested => self.mistrust_log(core),
+            Confirmed::Unattested => self.mistrust_log(core, false),
             Confirmed::Stuck => self.back_off(core),
             Confirmed::Waits => {
                 if self.source_is_ahead() && self.sources.brings_nothing(core.now) {

@@ -276,7 +276,7 @@ impl Joiner {
         };
         let log = &mut known.log;
         let over_at = self.ends.of_quorum(log.ahead()).map(|end| end.turns);
-        let before = log.ahead().turns();
+        let (before, unconfirmed) = (log.ahead().turns(), log.has_unconfirmed());
         let page = Page {
             now: core.now,
             bytes,
@@ -288,7 +288,7 @@ impl Joiner {
             signer: core.signer.as_ref(),
         };
         let Ok(change) = self.follow.page(log, &page) else {
-            return self.mistrust_log(core);
+            return self.mistrust_log(core, unconfirmed);
         };
         for signed in batches.iter().take(2 * MAX_PEERS) {
             log.attest(signed, page.signer);

@@ -160,14 +160,15 @@ impl Joiner {
         }
     }
 
-    /// The source's log does not follow, or no quorum attests it.
-    pub(crate) fn mistrust_log(&mut self, core: &mut Core) {
+    /// The source's log does not follow, perhaps `on_unconfirmed` turns, or no quorum attests it.
+    pub(crate) fn mistrust_log(&mut self, core: &mut Core, on_unconfirmed: bool) {
         let has_world = self.world.exists();
         let was_lost = self.quorum.was_lost();
         let Some(known) = &self.known else {
             return;
         };
-        match self.follow.mistrust(&known.log, has_world, was_lost) {
+        let facts = (has_world, was_lost, on_unconfirmed);
+        match self.follow.mistrust(&known.log, facts) {
             Mistrust::Source => self.pass_over(core),
             Mistrust::Liar => self.distrust(core, Fault::Signature),
             Mistrust::World if !self.world.is_idle() => self.pass_over(core),

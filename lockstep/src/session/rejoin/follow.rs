@@ -15,7 +15,8 @@ pub(crate) struct Follow {
     reported: Option<(u32, Duration)>,
     /// When a quorum last attested more, or there was no more to attest.
     confirmed_at: Duration,
-    /// What a source gave last did not follow on the log, and a quorum tells of changes that are not in it.
+    /// What a source gave last did not follow on the log, and turns may have been taken back, or a quorum tells of changes
+    /// that are not in the log.
     doubts: bool,
 }
 
@@ -34,7 +35,7 @@ pub(crate) enum Confirmed {
 /// What is to be mistrusted where a log does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistrust {
-    /// The source holds a change back, or another one has it first.
+    /// The source holds a change back, or another one has it first; or it has taken turns back.
     Source,
     /// The source has lied.
     Liar,
@@ -174,19 +175,22 @@ impl Follow {
     }
 
     /// The source's log did not follow, or no quorum attests it. `has_world`: a world has executed the log so far;
-    /// `was_lost`: the match was seen without a quorum.
+    /// `was_lost`: the match was seen without a quorum; `on_unconfirmed`: the log did not follow on turns that no quorum
+    /// attests, which members take back where a peer has cheated.
     pub(crate) fn mistrust(
         &mut self,
         log: &AttestedLog,
-        has_world: bool,
-        was_lost: bool,
+        (has_world, was_lost, on_unconfirmed): (bool, bool, bool),
     ) -> Mistrust {
-        if log.lacks_a_change() {
-            // A source may keep a change back; where another one tells the same, it is the turns before.
-            return match (std::mem::replace(&mut self.doubts, true), has_world) {
-                (false, _) => Mistrust::Source,
-                (true, false) => Mistrust::Log,
-                (true, true) => Mistrust::World,
+        let lacks = log.lacks_a_change();
+        if (lacks || on_unconfirmed) && !std::mem::replace(&mut self.doubts, true) {
+            return Mistrust::Source;
+        }
+        // A source may keep a change back; where another one tells the same, it is the turns before.
+        if lacks {
+            return match has_world {
+                false => Mistrust::Log,
+                true => Mistrust::World,
             };
         }
         // The match may have been reopened behind turns before those of the own replay, or those that were followed to.
@@ -393,7 +397,7 @@ mod tests {
     #[test]
     fn mistrust_depends_on_known_facts() {
         let mistrust = |own: &[Record], has_world, was_lost| {
-            follow().mistrust(&log_of(own), has_world, was_lost)
+            follow().mistrust(&log_of(own), (has_world, was_lost, false))
         };
         assert_eq!(mistrust(&[], false, false), Mistrust::Liar);
         assert_eq!(mistrust(&turns(3), false, false), Mistrust::Log);
@@ -405,8 +409,13 @@ mod tests {
         page(&mut follow(), &mut log, 0, &turns(5)).expect("it follows");
         attest(&mut log, &[0, 1], 5);
         assert!(log.confirm(&signer(ME), None));
-        let mistrusted = follow().mistrust(&log, true, false);
+        let mistrusted = follow().mistrust(&log, (true, false, false));
         assert_eq!(mistrusted, Mistrust::Liar);
+        // It may have taken back turns that no quorum has attested, but not again and again.
+        let (mut doubting, log) = (follow(), log_of(&[]));
+        for then in [Mistrust::Source, Mistrust::Liar] {
+            assert_eq!(doubting.mistrust(&log, (true, false, true)), then);
+        }
         // A quorum tells of a later epoch than the log does.
         for (has_world, then) in [(false, Mistrust::Log), (true, Mistrust::World)] {
             let (mut follow, mut log) = (follow(), log_of(&turns(3)));
@@ -414,8 +423,9 @@ mod tests {
             for peer in [0, 1] {
                 log.attest(&report(peer, 1, (3, hash), None), &signer(ME));
             }
-            assert_eq!(follow.mistrust(&log, has_world, false), Mistrust::Source);
-            assert_eq!(follow.mistrust(&log, has_world, false), then);
+            let facts = (has_world, false, false);
+            assert_eq!(follow.mistrust(&log, facts), Mistrust::Source);
+            assert_eq!(follow.mistrust(&log, facts), then);
         }
     }
 }
