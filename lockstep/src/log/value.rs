@@ -89,11 +89,10 @@ impl Value {
     }
 }
 
-/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new,
-/// or all of it but for the peer that comes back.
+/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of its peers
+/// that stay.
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
-    let all_survivors = value.joins.is_some() && value.stay().is_within(accepts);
-    voters.is_quorum(accepts) && (all_survivors || Voters::new(value.roster).is_quorum(accepts))
+    voters.is_quorum(accepts) && Voters::new(value.stay()).is_quorum(accepts)
 }
 
 /// A peer that was excluded so often, for another world or log than a quorum's, is not admitted again: once may be a bit

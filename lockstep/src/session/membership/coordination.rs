@@ -1,6 +1,8 @@
 //! This peer's part in a roster change: what it sees around it, when it coordinates, and what it is told.
 
-use super::paxos::{Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View};
+use super::paxos::{
+    Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View, can_do_without,
+};
 use super::{Membership, Surroundings};
 use crate::LogHash;
 use crate::log::{Accepted, RosterChange, Value};
@@ -26,6 +28,7 @@ struct Observations {
     hashes: Vec<LogHash>,
     suspects: Peers,
     unwanted: Peers,
+    kept: Peers,
     excused: Peers,
     present: Peers,
     joiner: Option<Readmission>,
@@ -54,6 +57,7 @@ impl Membership {
             hashes: ledger.window.recent(RECENT),
             suspects,
             unwanted,
+            kept: self.suspicion.kept(),
             excused,
             present: Peers::default(),
             joiner,
@@ -81,6 +85,7 @@ impl Membership {
             minority: around.minority,
             suspects: seen.suspects,
             unwanted: seen.unwanted,
+            kept: seen.kept,
             withholding: self.suspicion.withholding,
             excused: seen.excused,
             present: seen.present,
@@ -248,9 +253,8 @@ impl Membership {
 
     /// Whether too few voters are left to decide a change.
     fn has_lost(&self, around: &Surroundings) -> bool {
-        let voters = self.epochs.voters();
         let lost = self.suspicion.suspects.or(around.cheats);
-        !voters.is_quorum(voters.members().without(lost))
+        !can_do_without(lost, self.epochs.voters(), self.epochs.only_end())
     }
 
     /// Coordinates, where it is this peer's turn and there is a reason. Whether it has begun an attempt.

@@ -1,6 +1,6 @@
 //! Epochs: which roster is in force, what is decided, and what ended the epochs before.
 
-use super::paxos::{Peers, Roster, Voters};
+use super::paxos::{OnlyEnd, Peers, Roster, Voters};
 use crate::PeerId;
 use crate::log::{RosterChange, Value};
 use std::collections::BTreeMap;
@@ -98,6 +98,13 @@ impl Epochs {
     /// Whether a change is under way and not decided.
     pub(super) fn is_changing(&self) -> bool {
         self.pending.is_none() && (self.paxos.is_frozen() || self.paxos.coordinates().is_some())
+    }
+
+    /// What this epoch can end with alone, as far as that is known.
+    pub(super) fn only_end(&self) -> Option<OnlyEnd> {
+        let decided = self.pending.as_ref();
+        let decided = decided.map(|change| OnlyEnd::Decided(change.value));
+        decided.or_else(|| self.paxos.bound().map(OnlyEnd::Bound))
     }
 
     pub(super) fn pending(&self) -> Option<&RosterChange> {

@@ -345,6 +345,7 @@ impl Membership {
         let seen = Seen {
             now,
             voters,
+            only_end: self.epochs.only_end(),
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
             stalled_since: around.stalled_since,

@@ -1,7 +1,7 @@
 //! Suspicion: a peer that turns, or a change, wait for, and that is not heard, or is heard and for too long does not send
 //! what is waited for.
 
-use super::paxos::{Peers, Voters};
+use super::paxos::{OnlyEnd, Peers, Voters, can_do_without};
 use crate::log::STALL_BUDGET;
 use crate::session::ledger::Ledger;
 use crate::{Event, Incarnation, TurnNumber};
@@ -49,7 +49,7 @@ pub(super) struct Suspicion {
     named: Peers,
     /// Peers that were passed over in this epoch: another one is to begin a change.
     pub passed_over: Peers,
-    /// So many are suspected that the others are no quorum.
+    /// So many are suspected that the others can decide nothing.
     pub lost_quorum: bool,
     /// By place.
     of: Vec<Watched>,
@@ -85,6 +85,7 @@ struct Watched {
 pub(super) struct Seen {
     pub now: Duration,
     pub voters: Voters,
+    pub only_end: Option<OnlyEnd>,
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
     pub blockers: Peers,
     pub unproved: Peers,
@@ -220,7 +221,7 @@ impl Suspicion {
             false => Peers::default(),
         };
         // Where no quorum can decide anything, no peer is to blame for turns that wait for that.
-        let lost = !voters.is_quorum(members.without(suspects));
+        let lost = !can_do_without(suspects, voters, seen.only_end);
         let suspects = match self.lost_quorum && !lost {
             true => self.gather(suspects, seen),
             false => suspects,
@@ -361,6 +362,13 @@ impl Suspicion {
         self.of[at].kept_until > now
     }
 
+    /// The peers that the others have kept so lately that this one does not remove them itself.
+    pub(super) fn kept(&self) -> Peers {
+        let all = 0..self.of.len() as u8;
+        let kept = all.filter(|at| self.is_kept(usize::from(*at), self.at));
+        kept.collect::<Peers>().without(self.to_remove)
+    }
+
     /// Since when this run of the peer's process is of the roster.
     pub(super) fn run_since(&self, at: usize) -> Duration {
         self.of[at].run_since
@@ -445,6 +453,7 @@ mod tests {
         Seen {
             now,
             voters: Voters::new(Peers::first(peers)),
+            only_end: None,
             blockers: Peers::default(),
             unproved: Peers::default(),
             stalled_since: None,

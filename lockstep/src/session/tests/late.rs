@@ -24,7 +24,6 @@ impl Net {
     }
 
     fn ended(&self, at: usize) -> Option<&Ended> {
-        // What a world answers at once comes before what was said with the question.
         let mut events = self.peers[at].events.iter();
         events.find_map(|event| match event {
             Event::Ended(ended) => Some(ended),
@@ -69,7 +68,7 @@ fn joiner_that_follows_to_the_end_learns_the_end() {
 
 #[test]
 fn joiner_left_behind_reports_the_others_turns_and_its_own() {
-    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    let mut net = Net::late(3, false, Duration::from_millis(22_660));
     net.run(Duration::from_millis(23_000));
     for at in [0, 1] {
         net.kill(at);
@@ -92,7 +91,7 @@ fn joiner_left_behind_reports_the_others_turns_and_its_own() {
 
 #[test]
 fn joiner_that_leaves_is_told_what_it_has() {
-    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    let mut net = Net::late(3, false, Duration::from_millis(22_660));
     net.run(Duration::from_millis(23_000));
     net.input(2, Input::Leave);
     let ended = net.ended(2).expect("it leaves at once").clone();
@@ -103,7 +102,7 @@ fn joiner_that_leaves_is_told_what_it_has() {
 
 #[test]
 fn joiner_whose_world_differs_at_the_end_ends_as_desync() {
-    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    let mut net = Net::late(3, false, Duration::from_millis(22_660));
     net.peers[2].diverges_at = Some(90);
     net.run(Duration::from_secs(26));
     assert_eq!(

@@ -129,7 +129,7 @@ impl Roster {
         let answered: Peers = own.promises.keys().copied().collect();
         let answered = answered.without(view.cheats);
         // Nor is a peer that a quorum wants to go: it could tell of a value that keeps it.
-        let unwanted = unwanted(voters, &own.promises, answered);
+        let unwanted = unwanted(voters, &own.promises, answered).without(view.kept);
         let believed = answered.without(view.withholding.or(unwanted));
         let counted = match voters.is_quorum(believed) {
             true => believed,
@@ -144,6 +144,7 @@ impl Roster {
         let known = Known {
             cheats,
             minority: view.evident_minority,
+            kept: view.kept,
             joiner: view.joiner,
         };
         let value = value(voters, &own.promises, counted, known)?;
@@ -210,6 +211,8 @@ struct Known {
     cheats: Peers,
     /// The peers that have another world, or log, than a quorum.
     minority: Peers,
+    /// The peers that it keeps.
+    kept: Peers,
     /// The joiner that is to be admitted.
     joiner: Option<Readmission>,
 }
@@ -222,6 +225,7 @@ fn value(
     Known {
         cheats,
         minority,
+        kept,
         joiner,
     }: Known,
 ) -> Option<Value> {
@@ -242,7 +246,7 @@ fn value(
     let required = members.clone().filter(|peer| !most(*peer).0);
     let cut = required.map(|peer| most(peer).1).min()?;
     let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
-    let unwanted = unwanted(voters, promises, counted);
+    let unwanted = unwanted(voters, promises, counted).without(kept);
     let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
     let stay = survivors.without(left);
     let wanted = stay.without(unwanted);

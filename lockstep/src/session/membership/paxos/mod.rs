@@ -11,8 +11,8 @@
 //! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it. So does the coordinator
 //!    before it proposes: no peer could accept an unsealed batch, and a peer that tells of one is found out. The value
 //!    names the **log's hash** at the cut, and a peer with batches that lead to another one does not accept.
-//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so each voter
-//!    of the next change can fetch all turns of this epoch from another one.
+//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the peers that stay, too: most of these have
+//!    all turns of this epoch, so that the others can fetch them.
 //! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
 //!
 //! No survivor has completed more than the cut: it promised, and had all batches of what it had completed. A removed
@@ -105,6 +105,8 @@ pub struct View<'a> {
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
     pub unwanted: Peers,
+    /// Voters that the others have kept of late though this peer wanted them removed: as coordinator it keeps them.
+    pub kept: Peers,
     /// Voters that have told of batches and not delivered them: as coordinator it does without their promises where
     /// the others are a quorum.
     pub withholding: Peers,
@@ -172,6 +174,15 @@ impl Roster {
     /// What this peer has accepted last, and in which ballot.
     pub fn accepted(&self) -> Option<(Ballot, Value)> {
         self.accepted
+    }
+
+    /// What may be decided already, as the newest coordinator found: this peer has accepted it in the highest ballot that it
+    /// knows of, and each later coordinator must propose it.
+    pub fn bound(&self) -> Option<Value> {
+        let accepted = self
+            .accepted
+            .filter(|(ballot, _)| self.promised == Some(*ballot));
+        accepted.map(|(_, value)| value)
     }
 
     /// The highest ballot that this peer has promised.
@@ -344,6 +355,27 @@ impl Roster {
             };
             self.decision = Some(decision);
             out.push(Effect::Decided(decision));
+        }
+    }
+}
+
+/// What an epoch can end with alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnlyEnd {
+    /// It may be decided already.
+    Bound(Value),
+    /// It is, and not all turns before its cut are complete.
+    Decided(Value),
+}
+
+/// Whether the others of an epoch's voters can go on without these: they can end the epoch, or begin the next one.
+pub fn can_do_without(lost: Peers, voters: Voters, end: Option<OnlyEnd>) -> bool {
+    let rest = voters.members().without(lost);
+    match end {
+        None => voters.is_quorum(rest),
+        Some(OnlyEnd::Bound(value)) => decides(voters, value, rest),
+        Some(OnlyEnd::Decided(value)) => {
+            Voters::new(value.roster).is_quorum(value.roster.without(lost))
         }
     }
 }

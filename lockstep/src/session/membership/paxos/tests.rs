@@ -14,6 +14,7 @@ struct Table {
     held: Vec<Vec<Holding>>,
     dead: Peers,
     unwanted: Peers,
+    kept: Peers,
     /// What peers hear of the others, where it is not that the coordinator alone suspects some.
     present: Peers,
     /// Whose batches lead to another log.
@@ -40,6 +41,7 @@ impl Table {
                 .collect(),
             dead: Peers::default(),
             unwanted: Peers::default(),
+            kept: Peers::default(),
             present: Peers::default(),
             astray: Peers::default(),
             said: VecDeque::new(),
@@ -66,8 +68,9 @@ impl Table {
             cheats: Peers::default(),
             evident_minority: Peers::default(),
             minority: Peers::default(),
-            suspects: self.dead.or(self.unwanted),
+            suspects: self.dead.or(self.unwanted.without(self.kept)),
             unwanted: self.unwanted,
+            kept: self.kept,
             withholding: Peers::default(),
             excused: self.unwanted.or(left),
             present: self.present,
@@ -246,6 +249,15 @@ fn quorum_removes_a_peer_that_answers_and_blocks() {
     table.unwanted.insert(2);
     table.coordinate(0);
     assert_eq!(table.values()[0], value(0b011, 4));
+}
+
+#[test]
+fn a_coordinator_keeps_a_peer_that_was_kept_of_late() {
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.unwanted.insert(2);
+    table.kept.insert(2);
+    table.coordinate(0);
+    assert_eq!(table.values()[0], value(0b111, 4));
 }
 
 #[test]
