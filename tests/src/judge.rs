@@ -19,7 +19,7 @@ mod signed;
 
 pub use bounded::{Asked, Bounds};
 
-use crate::simulator::{Hostile, Notes, Playable, Reopening, SUSPICION, Scenario, build, execute};
+use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{
@@ -179,8 +179,7 @@ impl Judge {
         match event {
             Event::PeerFault { peer: named, fault } => {
                 self.peers[peer].told_of_proof |= *fault == Fault::Equivocation;
-                let mut honest = self.scenario.honest();
-                let just = honest.all(|peer| self.ids[peer] != *named);
+                let just = self.scenario.honest().all(|peer| self.ids[peer] != *named);
                 self.must(peer, Blame, event)(just, "blames an honest peer");
             }
             Event::Started { own, plan, .. } => self.check_start(peer, own, *plan),

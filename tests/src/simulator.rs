@@ -414,7 +414,9 @@ impl<W: Playable> Simulator<W> {
             let stands = self.peers[*peer].frozen.is_some() || self.judge.peers[*peer].notes.leaves;
             self.scenario.is_calm(*peer) && self.driver.session(*peer).is_some() && !stands
         });
-        self.judge.pick_core(&running);
+        let accepted = running.iter().map(|peer| self.peers[*peer].disk.accepted());
+        let accepted: Vec<_> = accepted.flatten().collect();
+        self.judge.pick_core(&running, &accepted);
     }
 
     /// Time for a batch to arrive without a stall.

@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 4] = [
+const SWEPT: [(u64, &[u64]); 6] = [
     (
         1_795_528_883_000,
         &[
@@ -29,6 +29,8 @@ const SWEPT: [(u64, &[u64]); 4] = [
     ),
     (1_799_000_000_000, &[354, 1022, 1488, 5047, 6116, 6697]),
     (1_795_635_640_000, &[2314, 3524]),
+    (1_795_641_090_000, &[3179, 4781, 5273, 11591, 12390]),
+    (1_800_000_000_000, &[614, 1334]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -95,14 +95,15 @@ impl Judge {
         must(just, "removes a cheat unproved");
         // A match is reopened at the last turn of a quorum's disks. Turns that a joiner has followed of stalled peers
         // count as recorded.
-        let followed = self.scenario.reopening.iter().any(Reopening::some_live);
-        let disk = |place| &self.peers[self.at(place)].given;
+        let file = |place| &self.peers[self.at(place)];
         let runs = change.reopening.iter().flat_map(|of| &of.runs);
         for run in runs.clone() {
-            let own = disk(run.peer);
-            let holds = own.common(log) == log.len() || followed;
+            let PeerFile {
+                given, log: now, ..
+            } = file(run.peer);
+            let holds = [given, now].iter().any(|of| of.common(log) == log.len());
             let voted = runs.clone().filter(|run| votes(run.peer));
-            let more = voted.filter(|run| disk(run.peer).common(own) > log.len());
+            let more = voted.filter(|run| file(run.peer).given.common(given) > log.len());
             must(came(run.peer), "reopens with a peer that never came");
             must(holds || !run.held, "says of a disk that it holds more");
             must(2 * more.count() <= voters.len(), "reopens too early a turn");
@@ -172,8 +173,7 @@ impl Judge {
 
     /// Every log is a prefix of the canonical one, but for provisional turns at its end.
     pub(super) fn check_prefixes(&self, canonical: &Log) {
-        let mut changes = canonical.changes.iter();
-        let reopened = changes.any(|change| change.reopening.is_some());
+        let reopened = canonical.changes.iter().any(|of| of.reopening.is_some());
         for peer in self.scenario.honest() {
             for log in self.peers[peer].logs() {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);

@@ -19,27 +19,35 @@ pub struct Core {
 }
 
 impl Judge {
-    /// Picks the core of the running peers. The faults of calm peers ended before, and changes begun in them are over.
-    pub fn pick_core(&mut self, running: &[usize]) {
-        let scenario = &self.scenario;
-        let roster = self.canonical().map_or(&[][..], |log| log.roster(u32::MAX));
+    /// Picks the core of the running peers, which have accepted these changes last. The faults of calm peers ended before,
+    /// and changes begun in them are over.
+    pub fn pick_core(&mut self, running: &[usize], accepted: &[Accepted]) {
+        let log = self.canonical().cloned().unwrap_or_default();
+        let (roster, reopening) = (log.roster(u32::MAX), &self.scenario.reopening);
         let mut members = roster.to_vec();
         members.retain(|peer| {
             let (notes, log) = (&self.peers[*peer].notes, &self.peers[*peer].log);
-            let reopens = scenario.reopening.is_some() && notes.run > 0;
-            running.contains(peer) && (reopens || !notes.is_out && log.start.is_some())
+            let reopens = reopening.is_some() && notes.run > 0;
+            // The others may remove a peer that has used up its stall budget.
+            let calm = running.contains(peer) && notes.silent_until <= self.now;
+            calm && (reopens || !notes.is_out && log.start.is_some())
         });
-        // The others may still remove a peer that was silent until healing, if they can decide that.
-        let heard = |peer: &usize| {
-            let notes = &self.peers[*peer].notes;
-            !notes.crashed && notes.silent_until + SUSPICION + RECOVERY <= self.now
-        };
-        if is_quorum(roster, heard) {
+        // The others may still remove a peer that was silent until healing, if they can decide that with peers outside.
+        let notes = |peer: &usize| &self.peers[*peer].notes;
+        let heard = |peer: &usize| notes(peer).silent_until + SUSPICION + RECOVERY <= self.now;
+        let votes = |peer: &usize| heard(peer) || !running.contains(peer);
+        if is_quorum(roster, |peer| votes(peer) && !notes(peer).crashed) {
             members.retain(heard);
         }
-        let members = scenario.in_reach(members, roster.len());
-        let is_core = 2 * members.len() > roster.len();
-        let reopens = scenario.reopening.iter().map(|plan| plan.wait + REOPENS);
+        let members = self.scenario.in_reach(members, roster.len());
+        // Peers that are gone may have decided a change of this epoch, which the others must end it with.
+        let can_end = accepted.iter().all(|of| {
+            let is_over = of.epoch as usize + 1 != log.epochs.len();
+            let stay: Vec<_> = of.value.stay().iter().map(|place| self.at(place)).collect();
+            is_over || is_quorum(&stay, |peer| members.contains(peer))
+        });
+        let is_core = 2 * members.len() > roster.len() && can_end;
+        let reopens = reopening.iter().map(|plan| plan.wait + REOPENS);
         self.core.due = Some(self.now + reopens.sum::<Duration>());
         self.core.members = if is_core { members } else { Vec::new() };
         self.note_tenures();

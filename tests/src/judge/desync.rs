@@ -40,8 +40,7 @@ impl Judge {
             };
             // A batch that is sealed after execution reports a turn. A world that catches up has sealed more turns.
             let told_by = from + 2 * delay + 1;
-            let mut epochs = canonical.epochs.iter();
-            let gone = epochs.find(|(_, roster)| !roster.contains(&peer));
+            let gone = canonical.epochs.iter().find(|(_, of)| !of.contains(&peer));
             let stayed = gone.is_none_or(|(begins, _)| *begins > told_by);
             let may_go_on = self.scenario.on_desync != OnDesync::Pause && gone.is_some();
             let due_to = stayed && canonical.len() > told_by + 2 * delay;

@@ -49,8 +49,7 @@ impl Judge {
                 }
                 Record::End(end) => {
                     let signers = signed::end_signers(log, end);
-                    let mut core = self.core.members.iter();
-                    let signed = core.all(|member| signers.contains(member));
+                    let signed = self.core.members.iter().all(|of| signers.contains(of));
                     must(signed || !self.is_core(peer), "ends without the core");
                     must(is_world(end.turns, &end.checksum), "ends elsewhere");
                     must(is_log(end.turns, end.log_hash.0), "ends another log");

@@ -36,8 +36,7 @@ impl Log {
 
     /// The peers that vote on a turn. Before the start there are none.
     pub fn roster(&self, turn: u32) -> &[usize] {
-        let mut newest = self.epochs.iter().rev();
-        let epoch = newest.find(|(begins, _)| *begins <= turn);
+        let epoch = self.epochs.iter().rev().find(|(from, _)| *from <= turn);
         epoch.map_or(&[], |(_, roster)| roster)
     }
 

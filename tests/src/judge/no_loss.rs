@@ -99,8 +99,7 @@ impl Judge {
         };
         rest[found].turn = Some(turn);
         // The words of a dead run may be lost with it, and a late pause has no effect.
-        let mut passed = rest[..found].iter();
-        let next = passed.all(|saying| saying.run < rest[found].run);
+        let next = rest[..found].iter().all(|of| of.run < rest[found].run);
         next || hostile || matches!(what, What::Pause | What::Resume)
     }
 

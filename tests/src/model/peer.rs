@@ -131,6 +131,7 @@ impl Peer {
             minority: Peers::default(),
             suspects,
             unwanted: Peers::default(),
+            kept: Peers::default(),
             withholding: Peers::default(),
             excused: self.roster.voters().members(),
             present: Peers::default(),

@@ -45,6 +45,11 @@ impl Disk {
         self.written = Some(accepted.clone());
     }
 
+    /// The newest accept that was written.
+    pub fn accepted(&self) -> Option<Accepted> {
+        self.written.clone()
+    }
+
     /// What is written is to be durable, with so many turns. How long that takes.
     fn sync(&mut self, id: u64, turns: u32, is_healed: bool) -> Duration {
         let accepted = self.written.clone();

@@ -6,6 +6,7 @@ use super::links::IDLE;
 use super::quic::SOCKET_PACKETS;
 use super::scenario::{Aftermath, Fault, REFILL, STALL_BUDGET, SUSPICION, Victim, Ways};
 use super::{Playable, Simulator};
+use crate::judge::RECOVERY;
 use lockstep::log::What;
 use lockstep::session::Input;
 use lockstep::{LinkError, RosterCause};
@@ -72,10 +73,11 @@ impl<W: Playable> Simulator<W> {
         };
         let (over, until) = (Event::FaultOver(peer, number), self.now() + lasts);
         if matches!(fault, Fault::Freeze(_) | Fault::Cut { .. }) && lasts >= SUSPICION {
-            // A deaf peer is heard, and blocks the others until it has used up its stall budget.
+            // A deaf peer is heard, and blocks the others until it has used up its stall budget, of which the time until
+            // it takes part again is a part, too.
             let is_deaf =
                 matches!(fault, Fault::Cut { ways: Ways::In, others, .. } if others.len() > 1);
-            let spent = lasts.saturating_sub(STALL_BUDGET) * u32::from(is_deaf);
+            let spent = (lasts + RECOVERY).saturating_sub(STALL_BUDGET) * u32::from(is_deaf);
             let silent_until = &mut self.notes(peer).silent_until;
             *silent_until = (*silent_until).max(until + spent * REFILL);
         }
