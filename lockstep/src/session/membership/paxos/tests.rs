@@ -1,8 +1,8 @@
 use super::*;
-use crate::PeerId;
 use crate::log::{Accept, Document, RosterChange};
 use crate::session::ledger::fixture::start;
 use crate::sign::{KeyedHash, Signer};
+use crate::{Incarnation, PeerId};
 use std::collections::VecDeque;
 
 /// The log's hash after any turn.
@@ -335,4 +335,38 @@ fn a_note_has_one_encoding() {
     let mut longer = bytes.clone();
     longer.splice(0..1, [0x82, 0x00]);
     assert!(EpochVote::decode(&longer).is_err());
+}
+
+#[test]
+fn an_admission_is_decided_by_a_quorum_of_the_peers_that_stay() {
+    let voters = Voters::new(Peers(0b1101));
+    let joins = Readmission {
+        peer: 1,
+        incarnation: Incarnation([7; 16]),
+    };
+    let admission = Value {
+        joins: Some(joins),
+        ..Value::of(Peers(0b1111), 9)
+    };
+    assert!(decides(voters, admission, Peers(0b1100)));
+    assert!(!decides(voters, admission, Peers(0b1000)));
+    // The joiner has no vote, and a peer that goes is no peer that stays.
+    assert!(!decides(voters, admission, Peers(0b1010)));
+    let removal = Value::of(Peers(0b0101), 9);
+    assert!(!decides(voters, removal, Peers(0b1100)));
+    assert!(decides(voters, removal, Peers(0b1001)));
+}
+
+#[test]
+fn a_value_that_only_the_lost_can_decide_needs_them() {
+    let voters = Voters::new(Peers(0b111));
+    let without = |lost, end| can_do_without(Peers(lost), voters, end);
+    assert!(without(0b001, None) && !without(0b011, None));
+    // The first peer may have decided to go on with the third alone.
+    let value = Value::of(Peers(0b101), 9);
+    assert!(!without(0b001, Some(OnlyEnd::Bound(value))));
+    assert!(without(0b100, Some(OnlyEnd::Bound(value))));
+    // Once that is known, the second one is not needed any more.
+    assert!(without(0b110, Some(OnlyEnd::Decided(value))));
+    assert!(!without(0b001, Some(OnlyEnd::Decided(value))));
 }
