@@ -31,7 +31,19 @@ impl Scenario {
             self.draw_collusion(random, one, other);
         }
         self.link_some_outsiders_only_to_the_host(random, &outsiders);
+        self.link_a_core();
         self.link_all_by_calm_peers();
+    }
+
+    /// Links more than half of all peers pairwise, and one more, as few runs had a core otherwise.
+    fn link_a_core(&mut self) {
+        let count = self.peers.len();
+        let calm = (0..count).filter(|peer| self.is_calm(*peer));
+        let calm: Vec<usize> = calm.collect();
+        let is_core = |linked: usize| linked == calm.len() || 2 * linked > count + 1;
+        while !is_core(self.in_reach(calm.clone(), count).len()) {
+            self.unreachable.pop();
+        }
     }
 
     /// Gives two peers without a link a calm common neighbour: batches are forwarded once.
