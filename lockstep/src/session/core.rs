@@ -20,7 +20,7 @@ pub(crate) struct Core {
     pub out: Vec<Output>,
     /// Links closed from here that the phase has not been told of.
     pub closed: Vec<Link>,
-    /// A link on which any number of messages is taken: the lobby's host could end the lobby anyway.
+    /// A link on which any number of messages is taken, until the match begins: the lobby's host could end the lobby anyway.
     pub trusted: Option<LinkId>,
     /// Keys of the peers of the match, once it has begun: strangers use up nothing that these need.
     pub keys: Vec<PeerId>,

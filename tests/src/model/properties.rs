@@ -249,8 +249,7 @@ fn short_tail(model: &RosterModel, state: &State) -> bool {
     goes.all(|(complete, cut)| complete <= cut + u32::from(model.delay))
 }
 
-/// Any quorum of the new roster has a member with all turns up to the cut. Only a joiner may be a quorum by itself:
-/// it has no vote before it holds them, and all remaining peers hold them.
+/// Any quorum of the new roster has a member with all turns up to the cut. A joiner has no vote before it holds them.
 fn fetchable(model: &RosterModel, state: &State) -> bool {
     if state.decided.is_empty() {
         return true;
@@ -269,8 +268,7 @@ fn fetchable(model: &RosterModel, state: &State) -> bool {
         };
         let holders: Peers = value.stay().iter().filter(holds).collect();
         // The holders meet every quorum of the new roster if the other peers are no quorum.
-        let others = value.roster.without(holders);
-        value.joins.is_some() && value.stay() == holders
-            || !model.voters(value.roster).is_quorum(others)
+        let others = value.stay().without(holders);
+        !model.voters(value.roster).is_quorum(others)
     })
 }

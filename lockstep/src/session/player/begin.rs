@@ -243,6 +243,7 @@ impl Player {
         let (places, now) = (&ledger.places, core.now);
         let membership = Membership::new(since, places, core.incarnation, suspicion, now);
         core.keys = places.keys();
+        core.trusted = None;
         Player {
             verify: Verify::new(places, turns.reports_from, joined_late),
             board: Board::new(membership.epoch()),

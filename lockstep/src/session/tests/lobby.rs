@@ -110,6 +110,23 @@ fn a_guest_believes_no_lobby_with_seats_that_are_not_there() {
 }
 
 #[test]
+fn once_the_match_runs_its_host_may_flood_as_little_as_others() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    for _ in 0..20_000 {
+        let harmless = Control::Ready { commit: None };
+        net.tell(0, 1, Channel::Control, &harmless.encode());
+    }
+    let flood = faults(&net, 1);
+    assert!(!flood.is_empty() && flood.iter().all(|fault| *fault == Fault::Flood));
+    assert!(
+        flood.len() < 1_000,
+        "{} messages too many were taken",
+        flood.len()
+    );
+}
+
+#[test]
 fn a_guest_that_wavers_all_the_time_is_out() {
     let mut net = in_the_lobby();
     let before = lobbies(&net, 0).len();
