@@ -7,7 +7,7 @@ use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
 use crate::roster::RosterAt;
 use crate::scan::{Mark, Scan, Span, scan};
-use crate::segment::{Found, Kind, Stop, item_at, segment_at};
+use crate::segment::{Found, Item, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
 use lockstep::log::{Accepted, Codec, Continuation, End, Keyframe, Record, Start};
@@ -383,11 +383,13 @@ impl Iterator for Records<'_> {
     }
 }
 
-/// A place in a file, and the undelivered records of the segment before it.
+/// A place in a file, and what is undelivered of the segment before it. An item may hold ten thousands of records: its
+/// records are decoded when those of the item before are delivered.
 pub(crate) struct Cursor {
     at: u64,
     crc: u32,
     codec: Codec,
+    items: VecDeque<Item>,
     ready: VecDeque<Record>,
 }
 
@@ -397,12 +399,14 @@ impl Cursor {
             at: mark.at,
             crc: mark.crc,
             codec: mark.codec.clone(),
+            items: VecDeque::new(),
             ready: VecDeque::new(),
         }
     }
 
     fn stop(&mut self) {
         self.at = u64::MAX;
+        self.items.clear();
         self.ready.clear();
     }
 
@@ -416,6 +420,13 @@ impl Cursor {
         loop {
             if let Some(record) = self.ready.pop_front() {
                 return Ok(Some(record));
+            }
+            if let Some(item) = self.items.pop_front() {
+                self.ready = VecDeque::new();
+                let content = item.content(window)?;
+                let records = content::decode(item.kind, content, &mut self.codec, limits);
+                self.ready = records.ok_or(Error::Changed { at: item.at })?.into();
+                continue;
             }
             let changed = Error::Changed { at: self.at };
             match item_at(window, self.at, end, limits.snapshot_bytes)? {
@@ -441,16 +452,8 @@ impl Cursor {
                 Stop::Nothing => {}
                 Stop::Cut | Stop::Damaged => return Err(changed),
             }
-            for item in &segment.items {
-                if item.kind == Kind::Index {
-                    continue;
-                }
-                let content = item.content(window)?;
-                match content::decode(item.kind, content, &mut self.codec, limits) {
-                    Some(records) => self.ready.extend(records),
-                    None => return Err(changed),
-                }
-            }
+            let items = segment.items.into_iter();
+            self.items = items.filter(|item| item.kind != Kind::Index).collect();
             self.at = segment.end;
         }
     }

@@ -181,6 +181,44 @@ fn the_bytes_of_a_file_are_pinned() {
 
 const GOLDEN: (usize, u32) = (428, 1_717_359_103);
 
+/// A file of nothing but idle turns, a byte each, in as few items as can be.
+fn idle_turns(bytes: usize) -> Vec<u8> {
+    let start = &fixture::play(1).records[0];
+    let (mut codec, mut content) = (Codec::default(), Vec::new());
+    codec.encode(start, &mut content);
+    let mut file = format::header();
+    let mut encoder = Encoder::new();
+    encoder.item(Kind::Records, &content, &mut file);
+    encoder.seal(&mut file);
+    let turn = codec.clone().next_bundle(Vec::new());
+    content.clear();
+    codec.encode(&Record::Bundle(turn.expect("behind a start")), &mut content);
+    assert_eq!(content.len(), 1);
+    let most = content.repeat(format::MAX_RECORDS_BYTES as usize);
+    while file.len() < bytes {
+        encoder.item(Kind::Records, &most, &mut file);
+    }
+    file
+}
+
+#[test]
+fn a_file_of_tiny_records_takes_little_memory() {
+    let file = idle_turns(2 << 20);
+    let (bytes, mut turns) = (file.len() as u64, 0);
+    let taken = allocation_counter::measure(|| {
+        let mut reader = Reader::from_bytes(file).expect("the file opens");
+        turns = reader.records().filter(Result::is_ok).count();
+        reader.checksums().expect("in memory");
+    });
+    assert!(turns > 2_000_000, "{turns}");
+    let most = bytes * 2 + (64 << 20);
+    assert!(
+        taken.bytes_max < most,
+        "{} of {most} bytes",
+        taken.bytes_max
+    );
+}
+
 proptest! {
     /// On failure proptest prints the seed and stores it in `proptest-regressions/`, to repeat it first.
     #[test]
