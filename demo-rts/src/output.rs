@@ -402,9 +402,9 @@ impl Line {
 /// # Errors
 /// The error of `to`.
 pub fn write_json(to: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
-    let mut bytes = serde_json::to_vec(line)?;
-    bytes.push(b'\n');
-    to.write_all(&bytes)?;
+    let mut json = lockstep::escape_hidden(&serde_json::to_string(line)?);
+    json.push('\n');
+    to.write_all(json.as_bytes())?;
     to.flush()
 }
 

@@ -143,7 +143,7 @@ pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
-pub use text::is_shown;
+pub use text::{escape_hidden, is_shown};
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};
 

@@ -30,6 +30,22 @@ pub fn is_shown(character: char) -> bool {
     !hidden && !character.is_control()
 }
 
+/// JSON with escapes in the place of all characters that [`is_shown`] denies: serializers keep most of them as they are, and
+/// a terminal would obey some.
+pub fn escape_hidden(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match is_shown(character) {
+            true => escaped.push(character),
+            false => {
+                let units = character.encode_utf16(&mut [0; 2]).to_vec();
+                escaped.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    escaped
+}
+
 /// What is kept of a peer's name: at most 32 bytes of what is shown.
 pub(crate) fn tidy_name(name: &str) -> String {
     tidy_text(name, MAX_NAME)
@@ -55,6 +71,15 @@ pub(crate) const MAX_BUILD: u32 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_of_json_are_escaped() {
+        let json = r#"{"name":"Zoë\n"}"#;
+        assert_eq!(escape_hidden(json), json);
+        let hidden = "\"\u{7f}\u{9b}2K\u{202e}\u{e0041}\"";
+        let escaped = r#""\u007f\u009b2K\u202e\udb40\udc41""#;
+        assert_eq!(escape_hidden(hidden), escaped);
+    }
 
     #[test]
     fn invisible_and_direction_characters_are_left_out() {

@@ -31,7 +31,7 @@ impl<'a> Printer<'a> {
     }
 
     pub(super) fn json(&mut self, value: &Value) {
-        self.whole(&value.to_string());
+        self.whole(&lockstep::escape_hidden(&value.to_string()));
     }
 
     fn whole(&mut self, line: &str) {

@@ -56,7 +56,8 @@ fn control_characters_are_not_written() {
     };
     let start = std::sync::Arc::make_mut(start);
     start.build = "\u{1b}]52;c;eA==\u{7}build".to_owned();
-    start.roster[0].name = "\u{1b}[2K\rAda\n".to_owned();
+    let name = "\u{1b}[2K\rAda\n\u{9b}2K\u{202e}";
+    start.roster[0].name = name.to_owned();
     let path = folder.path().join("obeyed.replay");
     fs::write(&path, fixture::file_of(&records)).unwrap();
     let path = path.to_str().unwrap();
@@ -66,7 +67,15 @@ fn control_characters_are_not_written() {
         let obeyed = text.chars().find(|c| *c != '\n' && c.is_control());
         assert_eq!(obeyed, None, "{command}: {text:?}");
         assert!(!ran.out.contains("Ada\n"), "{command}: {text:?}");
+        let json = replay(&[command, "--json", path]).out;
+        let hidden = json.chars().find(|c| *c != '\n' && !lockstep::is_shown(*c));
+        assert_eq!(hidden, None, "{command}: {json:?}");
     }
+    let info: Value = serde_json::from_str(&replay(&["info", "--json", path]).out).unwrap();
+    assert!(
+        info.to_string().contains(&Value::from(name).to_string()),
+        "{info}"
+    );
     let out = replay(&["info", path]).out;
     assert!(
         out.contains("build      ]52;c;eA==build\n") && out.contains("[2KAda"),
