@@ -444,11 +444,15 @@ impl Sources {
         looking.map(|(peer, _)| *peer)
     }
 
-    /// Whether no contact is left to ask that does not look for this match itself.
+    /// Whether no contact is left to ask that does not look for this match itself. A host that reopens it asks as joiners
+    /// do: what a peer is that is asked, its answer tells.
     pub(crate) fn asks_joiners_only(&self, now: Duration, of: MatchId) -> bool {
+        let asked = self.source.as_ref().filter(|source| !source.outlined);
+        let asked = asked.map(|source| source.peer);
         let mut contacts = self.contacts.iter();
         contacts.all(|(peer, known)| {
-            known.no_help_until > now || self.joiners(now, of).any(|joiner| joiner == *peer)
+            let joins = || self.joiners(now, of).any(|joiner| joiner == *peer);
+            known.no_help_until > now || asked != Some(*peer) && joins()
         })
     }
 
