@@ -17,14 +17,18 @@ const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
 
+/// Ends of one peer that are kept: a peer signs one more each time that turns are taken back.
+const MOST_ENDS: usize = 3;
+
 pub(crate) struct Ending {
     leaving: Option<Leaving>,
     /// Since when this peer knows that it is removed.
     removed_since: Option<Duration>,
     desync_since: Option<Duration>,
     own: Option<OwnEnd>,
-    /// By place, what each peer signed.
-    signed: Vec<Option<(End, [u8; 64])>>,
+    /// By place, the ends that each peer signed: of turns that were taken back, and then of others. Others pass them on in any
+    /// order.
+    signed: Vec<Vec<(End, [u8; 64])>>,
 }
 
 /// This peer leaves.
@@ -81,7 +85,7 @@ impl Ending {
             removed_since: None,
             desync_since: None,
             own: None,
-            signed: vec![None; peers],
+            signed: vec![Vec::new(); peers],
         }
     }
 
@@ -147,10 +151,12 @@ impl Ending {
         }
     }
 
-    /// Turns from `cut` on are taken back: where those ended the match, it has not ended.
+    /// Turns from `cut` on are taken back: where those ended the match, it has not ended, whether or not this peer had
+    /// come to its end.
     pub(crate) fn retract(&mut self, cut: u32) {
-        if self.own.take_if(|own| own.end.turns > cut).is_some() {
-            self.signed.iter_mut().for_each(|signed| *signed = None);
+        self.own.take_if(|own| own.end.turns > cut);
+        for signed in &mut self.signed {
+            signed.retain(|(end, _)| end.turns <= cut);
         }
     }
 
@@ -192,9 +198,18 @@ impl Ending {
 
     /// Whether a peer signed the end that this one signed.
     pub(crate) fn agrees(&self, at: usize) -> bool {
-        let own = self.own.as_ref().map(|own| &own.end);
-        let told = self.signed[at].as_ref().map(|(end, _)| end);
-        own.is_some() && told == own
+        self.own.is_some() && self.counted(at).map(|(end, _)| end) == self.own_end()
+    }
+
+    fn own_end(&self) -> Option<&End> {
+        self.own.as_ref().map(|own| &own.end)
+    }
+
+    /// The end that a peer has signed: this peer's own, where it has, or the one that was told last.
+    fn counted(&self, at: usize) -> Option<&(End, [u8; 64])> {
+        let signed = &self.signed[at];
+        let own = signed.iter().find(|(end, _)| Some(end) == self.own_end());
+        own.or(signed.last())
     }
 
     /// The match ends so here: what the others are told.
@@ -208,7 +223,7 @@ impl Ending {
     ) -> Control {
         let delay = plan.turn() * u32::from(plan.delay_turns);
         let told = end_message(me as u8, &end, signature);
-        self.signed[me] = Some((end.clone(), signature));
+        self.signed[me] = vec![(end.clone(), signature)];
         self.own = Some(OwnEnd {
             since: now,
             wait: END_WAIT.max(delay + END_WAIT_MORE),
@@ -218,8 +233,8 @@ impl Ending {
         told
     }
 
-    /// Takes what a peer has signed of the end; where turns may have been taken back, also in the place of what it signed
-    /// before. Whether that is news.
+    /// Takes what a peer has signed of the end; where turns may have been taken back, also beside what it signed before.
+    /// Whether that is news.
     pub(crate) fn take(
         &mut self,
         at: usize,
@@ -227,20 +242,25 @@ impl Ending {
         signature: [u8; 64],
         took_back: bool,
     ) -> bool {
-        let known = self.signed[at].as_ref();
-        if known.is_some_and(|(known, _)| !took_back || known == end || self.agrees(at)) {
+        let agrees = self.agrees(at);
+        let known = &mut self.signed[at];
+        let again = known.iter().any(|(known, _)| known == end);
+        if again || !known.is_empty() && (!took_back || agrees) {
             return false;
         }
-        self.signed[at] = Some((end.clone(), signature));
+        if known.len() == MOST_ENDS {
+            known.remove(0);
+        }
+        known.push((end.clone(), signature));
         true
     }
 
     /// What all peers have signed of the end.
     pub(crate) fn told(&self) -> impl Iterator<Item = Control> {
         let signed = self.signed.iter().enumerate();
-        signed.filter_map(|(at, signed)| {
-            let (end, signature) = signed.as_ref()?;
-            Some(end_message(at as u8, end, *signature))
+        signed.flat_map(|(at, signed)| {
+            let ends = signed.iter();
+            ends.map(move |(end, signature)| end_message(at as u8, end, *signature))
         })
     }
 
@@ -269,9 +289,9 @@ impl Ending {
     fn sign(&self, own: &OwnEnd, around: &Surroundings) -> Stage {
         let waits = around.now < own.since + own.wait;
         let asked = || around.asked.iter().map(usize::from);
-        let all = asked().all(|at| self.signed[at].is_some());
+        let all = asked().all(|at| !self.signed[at].is_empty());
         let ends = || {
-            let signed = asked().filter_map(|at| Some((at as u8, &self.signed[at].as_ref()?.0)));
+            let signed = asked().filter_map(|at| Some((at as u8, &self.counted(at)?.0)));
             signed.filter(|(_, end)| end.turns == own.end.turns)
         };
         let differs = ends().any(|(_, end)| *end != own.end);
@@ -290,7 +310,7 @@ impl Ending {
         }
         let mut end = own.end.clone();
         for at in asked().filter(|at| self.agrees(*at)) {
-            let signed = self.signed[at].as_ref();
+            let signed = self.counted(at);
             let signature = signed.map(|(_, signature)| (at as u8, *signature));
             end.signatures.extend(signature);
         }
@@ -406,6 +426,21 @@ mod tests {
             ending.take(2, &end(1), [2; 64], true),
             "the first may be taken back"
         );
+    }
+
+    #[test]
+    fn an_end_of_turns_taken_back_counts_no_more_in_any_order() {
+        for order in [[1, 7], [7, 1]] {
+            let mut ending = ending();
+            ending.retract(8);
+            for checksum in order {
+                assert!(ending.take(2, &end(checksum), [2; 64], true));
+                assert!(!ending.take(2, &end(checksum), [2; 64], true), "again");
+            }
+            let own = (end(1), [0; 64]);
+            ending.begin(0, own, EndReason::TurnLimit, Plan::default(), SECOND);
+            assert!(ending.agrees(2), "{order:?}");
+        }
     }
 
     #[test]
