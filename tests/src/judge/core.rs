@@ -46,7 +46,9 @@ impl Judge {
             let stay: Vec<_> = of.value.stay().iter().map(|place| self.at(place)).collect();
             is_over || is_quorum(&stay, |peer| members.contains(peer))
         });
-        let is_core = 2 * members.len() > roster.len() && can_end;
+        // Peers outside that may come back have a vote then.
+        let comes = |peer: &&usize| roster.contains(peer) || !self.scenario.is_calm(**peer);
+        let is_core = 2 * members.len() > self.places.iter().filter(comes).count() && can_end;
         let reopens = reopening.iter().map(|plan| plan.wait + REOPENS);
         self.core.due = Some(self.now + reopens.sum::<Duration>());
         self.core.members = if is_core { members } else { Vec::new() };

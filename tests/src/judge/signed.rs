@@ -107,8 +107,7 @@ pub fn after_change(before: &Hash, change: &RosterChange) -> Hash {
 /// The peers that have signed the start.
 pub fn start_signers(log: &Log, start: &Start) -> BTreeSet<usize> {
     let by: Vec<_> = (0..).zip(start.signatures.clone()).collect();
-    let hash = after_start(start);
-    signers(log, &by, |_| head("lockstep start", &[&hash]))
+    signers(log, &by, |_| head("lockstep start", &[&after_start(start)]))
 }
 
 /// The peers whose signatures under a log's next roster change hold, as their newest runs.
