@@ -149,6 +149,22 @@ fn two_joiners_that_ask_each_other_have_found_no_match() {
 }
 
 #[test]
+fn a_peer_that_is_asked_is_no_joiner_before_it_answers() {
+    let (mut sources, match_id) = (sources(), MatchId([7; 16]));
+    choose(&mut sources, 0, &[link(1, 0)], None);
+    for joiner in [1, 2] {
+        sources.note_joiner(at(0), peer(joiner), match_id);
+    }
+    assert!(
+        !sources.asks_joiners_only(at(0), match_id),
+        "it may be a host"
+    );
+    sources.answered(at(50), Answered::Nothing, None);
+    sources.pass_over(at(50));
+    assert!(sources.asks_joiners_only(at(50), match_id));
+}
+
+#[test]
 fn the_way_back_ends_once_all_contacts_have_refused() {
     let mut sources = sources();
     let mut refused =
