@@ -51,6 +51,11 @@ impl Judge {
         if is_change && self.is_core(peer) {
             let epoch = self.peers[peer].log.epochs.len();
             self.core.changes.entry(epoch).or_insert(self.now);
+            // A peer from outside may come back, with the tie-break.
+            let admits = matches!(record, Record::Roster(of) if of.value.joins.is_some());
+            let votes = |of: &usize| self.is_core(*of) || !admits;
+            let stays = core::is_quorum(self.peers[peer].log.roster(u32::MAX), votes);
+            self.core.members.retain(|_| stays);
             self.note_tenures();
         }
     }

@@ -36,9 +36,8 @@ impl Judge {
         let notes = |peer: &usize| &self.peers[*peer].notes;
         let heard = |peer: &usize| notes(peer).silent_until + SUSPICION + RECOVERY <= self.now;
         let votes = |peer: &usize| heard(peer) || !running.contains(peer);
-        if is_quorum(roster, |peer| votes(peer) && !notes(peer).crashed) {
-            members.retain(heard);
-        }
+        let all = !is_quorum(roster, |peer| votes(peer) && !notes(peer).crashed);
+        members.retain(|peer| all || heard(peer));
         let members = self.scenario.in_reach(members, roster.len());
         // Peers that are gone may have decided a change of this epoch, which the others must end it with.
         let can_end = accepted.iter().all(|of| {
@@ -46,9 +45,7 @@ impl Judge {
             let stay: Vec<_> = of.value.stay().iter().map(|place| self.at(place)).collect();
             is_over || is_quorum(&stay, |peer| members.contains(peer))
         });
-        // Peers outside that may come back have a vote then.
-        let comes = |peer: &&usize| roster.contains(peer) || !self.scenario.is_calm(**peer);
-        let is_core = 2 * members.len() > self.places.iter().filter(comes).count() && can_end;
+        let is_core = 2 * members.len() > roster.len() && can_end;
         let reopens = reopening.iter().map(|plan| plan.wait + REOPENS);
         self.core.due = Some(self.now + reopens.sum::<Duration>());
         self.core.members = if is_core { members } else { Vec::new() };
@@ -75,6 +72,5 @@ impl Judge {
 /// Whether these of all voters can decide. The first voter has the tie-break.
 pub(super) fn is_quorum(voters: &[usize], votes: impl Fn(&usize) -> bool) -> bool {
     let first = voters.first().is_some_and(&votes);
-    let votes = voters.iter().filter(|voter| votes(voter)).count();
-    2 * votes + usize::from(first) > voters.len()
+    2 * voters.iter().filter(|voter| votes(voter)).count() + usize::from(first) > voters.len()
 }

@@ -18,9 +18,8 @@ impl Judge {
         let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
         let fast = handed.find(|(_, at)| Some(*at) > slow);
         let first = self.scenario.plan;
-        let (mut last, mut at) = (first, Duration::ZERO);
-        // The time of the last lowering, and the time since when all machines are fast.
-        let (mut lowered_at, mut fast_at) = (None, None);
+        // With the time of the last lowering, and the time since when all machines are fast.
+        let (mut last, mut at, mut lowered_at, mut fast_at) = (first, Duration::ZERO, None, None);
         for bundle in &canonical.turns {
             let (turn, plan) = (bundle.turn.0, bundle.plan);
             let must = self.must(RUN, Progress, bundle);
