@@ -2,6 +2,7 @@
 
 use super::timers::{Timer, Timers};
 use super::wire::Control;
+use crate::limits::MAX_PEERS;
 use crate::log::{End, Peers};
 use crate::{EndReason, Plan};
 use sim::{Checksum, Outcome};
@@ -17,8 +18,8 @@ const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
 
-/// Ends of one peer that are kept: a peer signs one more each time that turns are taken back.
-const MOST_ENDS: usize = 3;
+/// Ends of one peer that are taken: a correct peer signs one more each time that turns are taken back, for one cheat more.
+const MOST_ENDS: usize = MAX_PEERS;
 
 pub(crate) struct Ending {
     leaving: Option<Leaving>,
@@ -245,11 +246,9 @@ impl Ending {
         let agrees = self.agrees(at);
         let known = &mut self.signed[at];
         let again = known.iter().any(|(known, _)| known == end);
-        if again || !known.is_empty() && (!took_back || agrees) {
+        let full = known.len() == MOST_ENDS;
+        if again || full || !known.is_empty() && (!took_back || agrees) {
             return false;
-        }
-        if known.len() == MOST_ENDS {
-            known.remove(0);
         }
         known.push((end.clone(), signature));
         true
@@ -441,6 +440,13 @@ mod tests {
             ending.begin(0, own, EndReason::TurnLimit, Plan::default(), SECOND);
             assert!(ending.agrees(2), "{order:?}");
         }
+    }
+
+    #[test]
+    fn ends_of_a_peer_that_signs_ever_new_ones_are_not_passed_on_for_ever() {
+        let mut ending = Ending::new(3);
+        let news = (0..1_000).filter(|checksum| ending.take(2, &end(checksum % 40), [2; 64], true));
+        assert_eq!(news.count(), MOST_ENDS);
     }
 
     #[test]

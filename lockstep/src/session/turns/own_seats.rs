@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Pauses, resumptions and texts that wait, at most: more than are taken in the longest stall.
+/// Pauses, resumptions and texts that wait, at most: the texts of four minutes.
 const NOTES: usize = 256;
 /// Texts are counted over this time.
 const CHAT_TIME: Duration = Duration::from_secs(10);
