@@ -206,12 +206,17 @@ impl Suspicion {
         };
         let silent = of(&|at, watched| at != me && watched.heard_at + self.time <= now);
         let unheard = of(&|at, watched| {
-            // An extension is not for a peer that has said that it leaves.
-            let time = match ledger.batches.leaves(at) {
-                Some(_) => self.time.min(GONE),
-                None => self.time + seen.extension,
+            let heard_at = watched.heard_at;
+            let until = match ledger.batches.leaves(at) {
+                // An extension is not for a peer that has said that it leaves.
+                Some(_) => heard_at + self.time.min(GONE),
+                // Nor does it count from later than the stall: a peer that falls silent meanwhile has no more of it.
+                None => {
+                    let stalls = seen.stalled_since.unwrap_or(heard_at).min(heard_at);
+                    heard_at.max(stalls + seen.extension) + self.time
+                }
             };
-            at != me && (watched.restarted || watched.heard_at + time <= now)
+            at != me && (watched.restarted || until <= now)
         });
         // Silence alone is no reason to begin. Once there is one, no peer waits for a silent one.
         let begun =
@@ -279,8 +284,7 @@ impl Suspicion {
 
     /// Gives suspects that have not restarted some more time to be heard. The others.
     fn gather(&mut self, suspects: Peers, seen: &Seen) -> Peers {
-        let silent_for = (self.time + seen.extension).saturating_sub(GATHERED);
-        let since = seen.now.saturating_sub(silent_for);
+        let since = (seen.now + GATHERED).saturating_sub(self.time);
         let restarted = suspects.iter().filter(|at| {
             let watched = &mut self.of[usize::from(*at)];
             watched.heard_at = watched.heard_at.max(since);

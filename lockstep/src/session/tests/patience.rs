@@ -127,6 +127,22 @@ fn patience_ends_and_a_vote_renews_it() {
 }
 
 #[test]
+fn a_peer_that_falls_silent_later_in_a_stall_makes_it_no_longer() {
+    let mut net = vote(5, 4);
+    net.run(Duration::from_secs(20));
+    net.links.silent.push(3);
+    net.run(Duration::from_secs(35));
+    assert!(!changed(&net.peers[0]));
+    net.run(Duration::from_secs(40));
+    let seats = |event: &Event| match event {
+        Event::RosterChanged { seats, .. } => Some(seats.len()),
+        _ => None,
+    };
+    let seats = net.peers[0].events.iter().rev().find_map(seats);
+    assert_eq!(seats, Some(3), "both are removed");
+}
+
+#[test]
 fn a_vote_in_the_next_stall_adds_nothing_to_the_one_before() {
     let plan = Plan {
         delay_turns: 8,
