@@ -66,10 +66,8 @@ impl Membership {
         if !had_to {
             let heard = self.suspicion.heard_lately(voters, ledger.places.me());
             let view = self.view(&seen, around);
-            let doubts = |promise: &_| self.epochs.paxos.doubts(promise, &view);
-            let doubted = self.votes.promised(doubts);
             let present = heard.without(suspects.or(unwanted).or(excused));
-            seen.present = present.without(doubted);
+            seen.present = present.without(self.doubted(&view));
         }
         seen
     }
@@ -92,6 +90,12 @@ impl Membership {
             joiner: seen.joiner,
             asked: &seen.asked,
         }
+    }
+
+    /// Peers whose promises tell of what this peer cannot see.
+    fn doubted(&self, view: &View<'_>) -> Peers {
+        let doubts = |promise: &_| self.epochs.paxos.doubts(promise, view);
+        self.votes.promised(doubts)
     }
 
     /// The peers that the next turn, or the change, waits for. A coordinator charges silent voters no earlier than others do.
@@ -164,8 +168,9 @@ impl Membership {
     }
 
     /// The peers that a change of another coordinator waits for: the coordinator with this peer's promise, whether or not
-    /// it was its turn; but while it waits itself for peers that have not answered it, those peers. At first they cannot
-    /// have: a peer that begins attempt after attempt waits for none.
+    /// it was its turn; but while it waits itself for peers that have not answered it, or whose answers tell of batches that
+    /// this peer lacks as well, those peers. At first they cannot have: a peer that begins attempt after attempt waits for
+    /// none.
     fn waits_for_coordinator(
         &self,
         around: &Surroundings,
@@ -187,11 +192,13 @@ impl Membership {
         let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
         let answered = self.votes.promised_in(ballot, ledger.places.len());
         let answered = answered.or(around.cheats);
-        let silent = self.epochs.voters().members();
-        let silent = silent.without(answered.or(gone));
-        match self.votes.has_just_begun(now) || silent.is_empty() {
+        let silent = self.epochs.voters().members().without(answered);
+        let seen = self.observe(None, around, ledger);
+        let owing = silent.or(self.doubted(&self.view(&seen, around)));
+        let owing = owing.without(gone);
+        match self.votes.has_just_begun(now) || owing.is_empty() {
             true => std::iter::once(ballot.peer).collect(),
-            false => silent,
+            false => owing,
         }
     }
 
