@@ -244,7 +244,10 @@ impl Suspicion {
                 .filter(|at| is(&self.of[usize::from(*at)]))
                 .collect()
         };
+        // What is used up is no reason by itself: a peer goes that holds up turns now.
+        let blocks = blamed.or(self.to_remove);
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
+        let late = late.and(blocks);
         let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
         let to_remove = late.or(withholding).or(seen.to_remove);
@@ -570,6 +573,29 @@ mod tests {
             blockers: Peers(0b10),
             stalled_since: Some(kept),
             ..seen(3, later)
+        };
+        suspicion.watch(&blocks, &ledger(3));
+        assert_eq!(suspicion.to_remove, Peers(0b10));
+    }
+
+    #[test]
+    fn a_peer_that_was_kept_is_not_removed_while_no_turn_waits_for_it() {
+        let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+        block(&mut suspicion, 3, 30, true);
+        let kept = SECOND * 30;
+        suspicion.carry_stall_budget(Peers::default(), kept);
+        // It has held up a few turns since.
+        let later = kept + KEPT_FOR;
+        suspicion.watch(&seen(3, later - SECOND), &ledger(3));
+        suspicion.of[1].blocked = MOST_CHARGED;
+        (1..3).for_each(|at| suspicion.note_heard(at, later));
+        suspicion.watch(&seen(3, later), &ledger(3));
+        assert!(suspicion.to_remove.is_empty());
+        suspicion.of[1].blocked = STALL_BUDGET;
+        let blocks = Seen {
+            blockers: Peers(0b10),
+            stalled_since: Some(later),
+            ..seen(3, later + SECOND)
         };
         suspicion.watch(&blocks, &ledger(3));
         assert_eq!(suspicion.to_remove, Peers(0b10));
