@@ -1,6 +1,6 @@
 //! What a peer that comes back knows of its match.
 
-use crate::log::{Accepted, Keyframe, Record};
+use crate::log::{Accepted, Keyframe, Record, SignedReopening};
 use crate::{Contact, MatchId, Ticket};
 
 /// What is known of a match to come back to: by its replay, or by a ticket alone.
@@ -17,6 +17,8 @@ pub struct Rejoin {
     pub keyframe: Option<Keyframe>,
     /// The roster change that the earlier run has accepted and of which its log has no decision.
     pub accepted: Option<Accepted>,
+    /// The reopening that the earlier run has signed last, and by which its log does not go on.
+    pub signed: Option<SignedReopening>,
 }
 
 impl From<&Ticket> for Rejoin {
@@ -31,6 +33,7 @@ impl From<&Ticket> for Rejoin {
             log: Vec::new(),
             keyframe: None,
             accepted: None,
+            signed: None,
         }
     }
 }

@@ -165,6 +165,7 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
         log,
         keyframe,
         accepted: reader.accepted().cloned(),
+        signed: reader.signed().copied(),
     })
 }
 

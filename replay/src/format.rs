@@ -35,8 +35,8 @@
 //! what was final behind it is written again. So where no agreed end follows, the last turns are provisional, as many
 //! as the command delay has.
 //!
-//! An accept tells what the recording peer has agreed to and does not know to be decided. The newest one counts, until a
-//! roster change ends its epoch.
+//! An accept tells what the recording peer has agreed to and does not know to be decided, and a signature by which
+//! reopening it may go on. The newest one of each counts, until a roster change ends its epoch.
 //!
 //! A keyframe comes behind the bundles of the turns that its world has executed, and possibly behind later ones:
 //! the world lags behind the log.

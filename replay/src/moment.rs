@@ -168,7 +168,7 @@ fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
             let batch = Batch::decode(&signed.content);
             batch.is_ok_and(|batch| batch.complete <= moment)
         }
-        Record::Accept(_) | Record::Keyframe(_) | Record::End(_) => false,
+        Record::Accept(_) | Record::Signed(_) | Record::Keyframe(_) | Record::End(_) => false,
     }
 }
 

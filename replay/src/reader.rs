@@ -10,7 +10,7 @@ use crate::scan::{Mark, Scan, Span, scan};
 use crate::segment::{Found, Item, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
-use lockstep::log::{Accepted, Codec, Continuation, End, Keyframe, Record, Start};
+use lockstep::log::{Accepted, Codec, Continuation, End, Keyframe, Record, SignedReopening, Start};
 use lockstep::{Limits, LogHash, MatchId, Plan, TurnNumber};
 use sim::{Checksum, Seat, Simulation};
 use std::collections::VecDeque;
@@ -168,6 +168,11 @@ impl Reader {
         let began = scan.rosters.last().map_or(0, |change| change.turn.0);
         let delay = u32::from(self.plan_at(TurnNumber(scan.turns)).plan.delay_turns);
         scan.turns.saturating_sub(began).min(delay)
+    }
+
+    /// The reopening that the recording peer has signed last, where the log has no decision that ends its epoch.
+    pub fn signed(&self) -> Option<&SignedReopening> {
+        self.scan.signed.as_ref()
     }
 
     /// The roster change that the recording peer has accepted, where the log has no decision that ends its epoch. It binds

@@ -184,7 +184,9 @@ impl Recorder {
                 }
                 Ok(())
             }
-            Record::Roster(_) | Record::Accept(_) => self.write(std::slice::from_ref(record)),
+            Record::Roster(_) | Record::Accept(_) | Record::Signed(_) => {
+                self.write(std::slice::from_ref(record))
+            }
             Record::Continued(_) => {
                 // Withheld records belong to the players so far.
                 self.write_checksum()?;
@@ -241,7 +243,7 @@ impl Recorder {
                     Behind::Records(records) => {
                         self.write(&records)?;
                         // It was durable where it stood before.
-                        if let [Record::Accept(_)] = records[..] {
+                        if let [Record::Accept(_) | Record::Signed(_)] = records[..] {
                             self.shared.push(Job::Sync(0))?;
                         }
                     }

@@ -6,8 +6,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt, PlanAt};
 use lockstep::log::{
-    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start,
-    continued_hash, roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, SignedReopening,
+    Start, continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
@@ -33,6 +33,8 @@ pub(crate) struct Scan {
     pub plans: Vec<PlanAt>,
     /// What the recording peer has accepted, and the log has no decision of.
     pub accepted: Option<Accepted>,
+    /// The reopening that it has signed last, and that the log does not go on by.
+    pub signed: Option<SignedReopening>,
     /// Where players went on alone, by turn.
     pub continuations: Vec<Arc<Continuation>>,
     /// Roster changes, by turn.
@@ -191,6 +193,7 @@ impl Pass {
                     slow: Vec::new(),
                 }],
                 accepted: None,
+                signed: None,
                 continuations: Vec::new(),
                 rosters: Vec::new(),
             },
@@ -320,10 +323,14 @@ impl Pass {
                     self.scan
                         .accepted
                         .take_if(|accepted| accepted.epoch < epoch);
+                    self.scan.signed.take_if(|signed| signed.epoch < epoch);
                 }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
                 Record::Accept(accepted) if accepted.epoch >= self.epoch => {
                     self.scan.accepted = Some(accepted.clone());
+                }
+                Record::Signed(signed) if signed.epoch >= self.epoch => {
+                    self.scan.signed = Some(*signed);
                 }
                 Record::End(end) => self.scan.end = Some(end.clone()),
                 _ => {}

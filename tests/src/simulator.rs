@@ -313,9 +313,7 @@ impl<W: Playable> Simulator<W> {
                 self.send(peer, link, channel, &bytes);
             }
             Output::Append(record) => {
-                if let Record::Accept(accepted) = &record {
-                    self.peers[peer].disk.write(accepted);
-                }
+                self.peers[peer].disk.write(&record);
                 self.judge.appended(peer, &record);
                 if matches!(record, Record::Roster(_)) {
                     self.outlive(peer);

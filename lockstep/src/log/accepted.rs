@@ -23,10 +23,10 @@ pub struct Accepted {
     pub turns: Vec<Bundle>,
 }
 
-/// Turns of an accept, at most: no peer holds batches of so many turns that it has not completed.
-const MOST_TURNS: usize = 256;
-
 impl Accepted {
+    /// Turns of an accept, at most: no peer holds batches of so many turns that it has not completed.
+    pub(crate) const MOST_TURNS: usize = 256;
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let value = &self.value;
         put_varint(out, u64::from(self.epoch));
@@ -73,7 +73,7 @@ impl Accepted {
         if reader.flag()? {
             value.log_hash = Some(LogHash(reader.array()?));
         }
-        let count = reader.count(MOST_TURNS, "more turns than a peer holds")?;
+        let count = reader.count(Accepted::MOST_TURNS, "more turns than a peer holds")?;
         let turns = (0..count)
             .map(|_| {
                 Ok(Bundle {

@@ -6,6 +6,7 @@ use super::bundle::{Bundle, LogEntry, decode_entries, encode_entries};
 use super::continuation::Continuation;
 use super::keyframe::Keyframe;
 use super::record::{End, Record};
+use super::reopening::SignedReopening;
 use super::roster_change::{decode_change, put_change};
 use super::start::Start;
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
@@ -36,6 +37,7 @@ const END: u8 = 8;
 const ROSTER: u8 = 9;
 const CONTINUED: u8 = 10;
 const ACCEPT: u8 = 11;
+const SIGNED: u8 = 12;
 
 impl Codec {
     /// The codec behind this start.
@@ -152,6 +154,10 @@ impl Codec {
             Record::Accept(accepted) => {
                 out.push(ACCEPT);
                 accepted.encode(out);
+            }
+            Record::Signed(signed) => {
+                out.push(SIGNED);
+                signed.encode(out);
             }
             Record::End(end) => {
                 out.push(END);
@@ -288,6 +294,7 @@ impl Codec {
             ROSTER => Record::Roster(decode_change(reader)?),
             CONTINUED => Record::Continued(Arc::new(Continuation::decode(reader)?)),
             ACCEPT => Record::Accept(Accepted::decode(reader)?),
+            SIGNED => Record::Signed(SignedReopening::decode(reader)?),
             END => {
                 let turns = reader.number()?;
                 let log_hash = LogHash(reader.array()?);

@@ -6,6 +6,7 @@ use super::bundle::Bundle;
 use super::continuation::Continuation;
 use super::document::{Document, Kind};
 use super::keyframe::Keyframe;
+use super::reopening::SignedReopening;
 use super::roster_change::RosterChange;
 use super::start::Start;
 use crate::LogHash;
@@ -41,6 +42,8 @@ pub enum Record {
     Roster(RosterChange),
     /// This peer has accepted a roster change. Only its own recording has it, and it takes the place of earlier ones.
     Accept(Accepted),
+    /// This peer has signed a reopening. Only its own recording has it, and it takes the place of earlier ones.
+    Signed(SignedReopening),
     /// One player went on alone from here. Stands right before its first turn.
     Continued(Arc<Continuation>),
     /// The match ended as intended. The last record.

@@ -5,6 +5,7 @@ use super::chain::Chain;
 use super::document::{Document, Kind};
 use super::peers::Peers;
 use super::start::Start;
+use crate::encoding::{DecodeError, Reader, put_varint};
 use crate::{Incarnation, LogHash, MatchId};
 
 /// What is special about the roster change that reopens a match.
@@ -28,6 +29,36 @@ pub struct NewRun {
     pub incarnation: Incarnation,
     /// The peer's own replay held all turns up to the cut: it attests them. Else it was given those that it lacked.
     pub held: bool,
+}
+
+/// That this peer has signed a reopening, of which it may never hear whether all have.
+///
+/// A peer writes it before its signature leaves, so that a later run of its process knows of it. The newest one counts, and
+/// none counts behind the change that ends its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SignedReopening {
+    /// The epoch that the reopening ends.
+    pub epoch: u32,
+    /// The peers that go on by it, if all of them have signed it.
+    pub roster: Peers,
+    /// Hash of what they sign.
+    pub hash: LogHash,
+}
+
+impl SignedReopening {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.epoch));
+        out.extend_from_slice(&self.roster.0.to_le_bytes());
+        out.extend_from_slice(&self.hash.0);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(SignedReopening {
+            epoch: reader.number()?,
+            roster: Peers(u16::from_le_bytes(reader.array()?)),
+            hash: LogHash(reader.array()?),
+        })
+    }
 }
 
 impl Reopening {
@@ -88,15 +119,30 @@ pub(crate) struct ReopeningAt<'a> {
     reopening: &'a Reopening,
 }
 
-impl Document for ReopeningAt<'_> {
-    const KIND: Kind = Kind::Reopening;
+impl ReopeningAt<'_> {
+    /// What a peer records of it before it signs.
+    pub(crate) fn signed(&self) -> SignedReopening {
+        SignedReopening {
+            epoch: self.epoch,
+            roster: self.reopening.roster(),
+            hash: self.chain().end(),
+        }
+    }
 
-    fn put_content(&self, out: &mut Vec<u8>) {
+    fn chain(&self) -> Chain {
         let mut chain = Chain::new("lockstep reopening 1");
         chain.bytes(&self.match_id.0);
         chain.number(self.epoch);
         chain.number(self.cut);
         self.reopening.chain(&mut chain);
-        out.extend_from_slice(&chain.end_256());
+        chain
+    }
+}
+
+impl Document for ReopeningAt<'_> {
+    const KIND: Kind = Kind::Reopening;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.chain().end_256());
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Core {
     faults: BTreeMap<PeerId, u32>,
     entropy: [u8; 32],
     drawn: u32,
+    /// How often a lobby has had the store keep something.
+    kept: u64,
 }
 
 /// Peers whose faults are counted.
@@ -62,10 +64,17 @@ impl Core {
             faults: BTreeMap::new(),
             entropy,
             drawn: 0,
+            kept: 0,
         };
         let drawn = core.draw();
         core.incarnation.0.copy_from_slice(&drawn[..16]);
         core
+    }
+
+    /// The number of the next [`Output::Sync`] before the match begins: no accept in a match has it.
+    pub(crate) fn next_sync(&mut self) -> u64 {
+        self.kept += 1;
+        u64::MAX - self.kept
     }
 
     /// 32 fresh secret bytes.

@@ -364,11 +364,14 @@ impl Session {
                     playing.snapshot(core, turns, bytes);
                 }
             }
-            Input::Synced(id) => {
-                if let Phase::Playing(playing) = &mut self.phase {
-                    playing.synced(&self.core, id);
+            Input::Synced(id) => match &mut self.phase {
+                Phase::Playing(playing) => playing.synced(core, id),
+                Phase::Lobby(lobby) => {
+                    let step = lobby.synced(core, id);
+                    self.step(step);
                 }
-            }
+                _ => {}
+            },
             Input::Leave => match &mut self.phase {
                 Phase::Playing(playing) => playing.leave(core),
                 _ => {

@@ -139,6 +139,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Keyframe(_) => "keyframe",
         Record::Roster(_) => "roster",
         Record::Accept(_) => "accept",
+        Record::Signed(_) => "signed",
         Record::Continued(_) => "continued",
         Record::End(_) => "end",
     }
@@ -205,6 +206,10 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "coordinator": accepted.ballot.peer, "turn": accepted.value.cut,
                 "peers": accepted.value.roster.iter().collect::<Vec<_>>(),
                 "turns_ahead": accepted.turns.len(),
+            }),
+            Record::Signed(signed) => json!({
+                "record": "signed", "epoch": signed.epoch, "hash": signed.hash.to_string(),
+                "peers": signed.roster.iter().collect::<Vec<_>>(),
             }),
             Record::Continued(continuation) => json!({
                 "record": "continued", "epoch": continuation.epoch + 1, "turn": continuation.turns,

@@ -87,7 +87,7 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
                 let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
                 desynced.settle(&mut differences, roster.without(signed), u32::MAX);
             }
-            Record::Accept(_) => {}
+            Record::Accept(_) | Record::Signed(_) => {}
             Record::Continued(continuation) => {
                 runs.go_on(&continuation);
                 // A player alone decides nothing about other peers.

@@ -1,9 +1,9 @@
-//! The disk of a peer: what it holds of an accept, and when that is durable.
+//! The disk of a peer: what it holds that binds its peer, and when that is durable.
 
 use super::event::Event;
 use super::{Playable, Simulator};
 use crate::random::Stream;
-use lockstep::log::Accepted;
+use lockstep::log::{Accepted, Record, SignedReopening};
 use lockstep::session::Input;
 use std::time::Duration;
 
@@ -15,17 +15,23 @@ const BUSY_WITHIN_MS: u64 = 400;
 /// The disk under the newest recording of a peer.
 pub struct Disk {
     random: Stream,
-    /// The newest accept that was written.
-    written: Option<Accepted>,
+    written: Bound,
     /// What is durable once the sync of this number is done.
     syncing: Option<(u64, Durable)>,
     durable: Durable,
 }
 
+/// What binds a peer: the newest accept, and the newest reopening that it has signed.
+#[derive(Clone, Default)]
+pub struct Bound {
+    pub accepted: Option<Accepted>,
+    pub signed: Option<SignedReopening>,
+}
+
 /// What no loss of power takes.
 #[derive(Clone, Default)]
 pub struct Durable {
-    pub accepted: Option<Accepted>,
+    pub bound: Bound,
     /// Turns of the log.
     pub turns: u32,
 }
@@ -34,26 +40,30 @@ impl Disk {
     pub fn new(seed: u64, peer: usize) -> Self {
         Disk {
             random: Stream::new(seed, "disk", peer as u64),
-            written: None,
+            written: Bound::default(),
             syncing: None,
             durable: Durable::default(),
         }
     }
 
-    /// An accept is written.
-    pub fn write(&mut self, accepted: &Accepted) {
-        self.written = Some(accepted.clone());
+    /// A record is written.
+    pub fn write(&mut self, record: &Record) {
+        match record {
+            Record::Accept(accepted) => self.written.accepted = Some(accepted.clone()),
+            Record::Signed(signed) => self.written.signed = Some(*signed),
+            _ => {}
+        }
     }
 
     /// The newest accept that was written.
     pub fn accepted(&self) -> Option<Accepted> {
-        self.written.clone()
+        self.written.accepted.clone()
     }
 
     /// What is written is to be durable, with so many turns. How long that takes.
     fn sync(&mut self, id: u64, turns: u32, is_healed: bool) -> Duration {
-        let accepted = self.written.clone();
-        self.syncing = Some((id, Durable { accepted, turns }));
+        let bound = self.written.clone();
+        self.syncing = Some((id, Durable { bound, turns }));
         let most = match self.random.chance(100) && !is_healed {
             true => BUSY_WITHIN_MS,
             false => SYNCS_WITHIN_MS,
@@ -71,9 +81,9 @@ impl Disk {
     /// begins with that.
     pub fn after_death(&mut self, lost: bool) -> Durable {
         if !lost {
-            self.durable.accepted = self.written.take();
+            self.durable.bound = std::mem::take(&mut self.written);
         }
-        (self.written, self.syncing) = (self.durable.accepted.clone(), None);
+        (self.written, self.syncing) = (self.durable.bound.clone(), None);
         let left = self.durable.clone();
         self.durable.turns = 0;
         left

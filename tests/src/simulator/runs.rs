@@ -1,10 +1,11 @@
 //! Later runs of processes: they return to the match, or reopen it.
 
+use super::disk::Bound;
 use super::event::Event;
 use super::scenario::SUSPICION;
 use super::worker::WorldWorker;
 use super::{Playable, Simulator};
-use lockstep::log::{Accepted, Keyframe, Record, What};
+use lockstep::log::{Keyframe, Record, What};
 use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
@@ -19,7 +20,7 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(6);
 struct Kept {
     log: Vec<Record>,
     keyframe: Option<Keyframe>,
-    accepted: Option<Accepted>,
+    bound: Bound,
 }
 
 impl<W: Playable> Simulator<W> {
@@ -33,7 +34,7 @@ impl<W: Playable> Simulator<W> {
         }
         let on_disk = self.peers[peer].disk.after_death(false);
         let kept = match with_log {
-            true => self.kept(peer, u32::MAX, on_disk.accepted),
+            true => self.kept(peer, u32::MAX, on_disk.bound),
             false => Kept::default(),
         };
         // It knows the addresses of all other peers, or of the peer most likely to stay.
@@ -62,7 +63,8 @@ impl<W: Playable> Simulator<W> {
             contacts: known.into_iter().map(contact).collect(),
             log: kept.log,
             keyframe: kept.keyframe,
-            accepted: kept.accepted,
+            accepted: kept.bound.accepted,
+            signed: kept.bound.signed,
         }
     }
 
@@ -96,8 +98,8 @@ impl<W: Playable> Simulator<W> {
         self.driver.schedule(self.now(), Event::Play(peer));
     }
 
-    /// The recording of the previous run: what the disk took of it, up to this many turns, with this accept.
-    fn kept(&self, peer: usize, turns: u32, accepted: Option<Accepted>) -> Kept {
+    /// The recording of the previous run: what the disk took of it, up to this many turns, with what binds it.
+    fn kept(&self, peer: usize, turns: u32, bound: Bound) -> Kept {
         let (mut log, mut keyframe) = (Vec::new(), None);
         let newest = self.judge.peers[peer].logs().next();
         for record in newest.iter().flat_map(|log| &log.records) {
@@ -122,7 +124,10 @@ impl<W: Playable> Simulator<W> {
         Kept {
             log,
             keyframe: keyframe.filter(|keyframe| keyframe.turns <= held),
-            accepted: accepted.filter(|_| is_whole),
+            bound: match is_whole {
+                true => bound,
+                false => Bound::default(),
+            },
         }
     }
 
@@ -245,7 +250,7 @@ impl<W: Playable> Simulator<W> {
         };
         let on_disk = self.peers[peer].disk.after_death(lost > 0);
         let turns = self.turns_of(peer).saturating_sub(lost).max(on_disk.turns);
-        let kept = self.kept(peer, turns, on_disk.accepted);
+        let kept = self.kept(peer, turns, on_disk.bound);
         let hosts = peer == reopening.host;
         let knows =
             |other: &usize| *other != peer && (hosts || fate.knows_all || *other == reopening.host);

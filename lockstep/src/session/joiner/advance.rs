@@ -223,9 +223,10 @@ impl Joiner {
             let begins = matches!(loads.first(), Some(Output::Append(Record::Start(_))));
             core.out.extend(loads);
             // Where a decision that is known ended its epoch, a reader of the log passes over it.
-            let accepted = self.accepted.clone().filter(|_| begins);
-            core.out
-                .extend(accepted.map(Record::Accept).map(Output::Append));
+            let accepted = self.accepted.clone().map(Record::Accept);
+            let bound = accepted.into_iter().chain(self.signed.map(Record::Signed));
+            let bound = bound.filter(|_| begins).map(Output::Append);
+            core.out.extend(bound);
             self.tells_contacts = true;
             self.tell_contacts(core);
         }

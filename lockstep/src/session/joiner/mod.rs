@@ -11,7 +11,8 @@ mod source;
 
 use crate::limits::LONGEST_DELAY;
 use crate::log::{
-    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, Start,
+    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, SignedReopening,
+    Start,
 };
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
@@ -42,6 +43,8 @@ pub(crate) struct Joiner {
     keyframe: Option<Keyframe>,
     /// What an earlier run has accepted: it goes into the new recording, and counts where the match is reopened.
     accepted: Option<Accepted>,
+    /// The reopening that an earlier run has signed last: the same is true of it.
+    signed: Option<SignedReopening>,
     sources: Sources,
     gathering: Gathering,
     quorum: QuorumLoss,
@@ -107,6 +110,7 @@ impl Joiner {
             log: own,
             keyframe,
             accepted,
+            signed,
         } = from;
         let turns = own.iter().rev();
         let committed = turns
@@ -131,6 +135,7 @@ impl Joiner {
             recorded: None,
             keyframe,
             accepted,
+            signed,
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),
             quorum: QuorumLoss::new(core.now, false),
@@ -170,15 +175,19 @@ impl Joiner {
             log: context.own,
             keyframe: context.keyframe,
             accepted: context.accepted,
+            signed: context.signed,
         };
         let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
         let before = context.otherwise.filter(|(_, by)| *by > core.now);
         joiner.gathering = Gathering::new(before.or(Some((why, core.now + GIVE_UP))));
-        if let Some(held) = context.held {
-            let (world, log, me) = World::attach(*held);
-            joiner.quorum = QuorumLoss::new(core.now, true);
-            joiner.known = Some(Known { me, log });
-            (joiner.world, joiner.stage) = (world, Stage::Following);
+        match context.held.map(|held| World::attach(*held)) {
+            Some((world, Some((log, me)))) => {
+                joiner.quorum = QuorumLoss::new(core.now, true);
+                joiner.known = Some(Known { me, log });
+                (joiner.world, joiner.stage) = (world, Stage::Following);
+            }
+            Some((world, None)) => joiner.world = world,
+            None => {}
         }
         joiner
     }
@@ -191,6 +200,7 @@ impl Joiner {
             log: Vec::new(),
             keyframe: None,
             accepted: None,
+            signed: None,
         };
         let log = AttestedLog::of(reopened.log);
         let world = match context.held {
@@ -219,8 +229,8 @@ impl Joiner {
     /// What it goes on from where it waits for the other peers to reopen the match. The log that it has followed counts
     /// there as recorded.
     pub(crate) fn into_context(self) -> RejoinContext {
-        let known = self.known;
-        let held = known.and_then(|Known { me, log }| self.world.detach(me, log));
+        let known = self.known.map(|known| (known.me, known.log));
+        let held = self.world.detach(known);
         let mut own = self.own;
         if let Some(held) = &held {
             let followed = held.records();
@@ -236,6 +246,7 @@ impl Joiner {
             own,
             keyframe: self.keyframe,
             accepted: self.accepted,
+            signed: self.signed,
             otherwise: self.gathering.into_otherwise(),
             held: held.map(Box::new),
         }

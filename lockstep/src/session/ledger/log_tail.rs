@@ -47,6 +47,11 @@ impl LogTail {
         out
     }
 
+    /// The next turn stands in the tail, however long that is, until it is known to be final.
+    pub(crate) fn hold(&mut self, bundle: Bundle) {
+        self.turns.push_back(bundle);
+    }
+
     /// Turns before this one are final: they go into the log, and what was recorded about them.
     pub(crate) fn settle(&mut self, turns: u32) -> Vec<Output> {
         self.finals = self.finals.max(turns);
@@ -86,7 +91,8 @@ impl LogTail {
         records.map(Output::Append).collect()
     }
 
-    fn written(&self) -> Output {
+    /// Has the store write the tail as it is.
+    pub(crate) fn written(&self) -> Output {
         Output::Tail(self.turns.iter().cloned().collect())
     }
 }

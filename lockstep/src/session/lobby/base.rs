@@ -200,6 +200,11 @@ pub(super) trait Base: Send {
         Next::Stay
     }
 
+    /// The store keeps all that it was given up to [`Output::Sync`](crate::session::Output::Sync) with this number.
+    fn synced(&mut self, _core: &Core, _number: u64) -> Next {
+        Next::Stay
+    }
+
     /// Does what is due, whether or not an attempt is under way.
     fn advance(&mut self, _core: &mut Core, _room: &Room) {}
 

@@ -60,6 +60,11 @@ pub(super) trait GuestBase: Send {
     /// The world is built.
     fn loaded(&mut self, _core: &mut Core) {}
 
+    /// The store keeps all that it was given up to [`Output::Sync`](crate::session::Output::Sync) with this number.
+    fn synced(&mut self, _core: &mut Core, _number: u64) -> Step {
+        Step::Stay
+    }
+
     fn chat(&mut self, _core: &mut Core, _text: &str) {}
 
     /// Does what is due.

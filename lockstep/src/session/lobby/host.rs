@@ -98,6 +98,11 @@ impl HostSide {
         self.follow(core, None, next)
     }
 
+    pub(super) fn synced(&mut self, core: &mut Core, number: u64) -> Step {
+        let next = self.base.synced(core, number);
+        self.follow(core, None, next)
+    }
+
     pub(super) fn chat(&self, core: &mut Core, text: &str) {
         if self.customs.chats {
             self.say(core, self.room.own().name.clone(), text);
@@ -206,7 +211,10 @@ impl HostSide {
         };
         if late.contains(&core.id()) {
             self.broadcast(core, &Control::Bye);
-            return Step::End(EndReason::World);
+            return Step::End(match self.customs.loads {
+                true => EndReason::World,
+                false => EndReason::Refused(JoinRefused::TooSlow),
+            });
         }
         for peer in late {
             self.expel(core, peer, JoinRefused::TooSlow);

@@ -341,6 +341,15 @@ impl Lobby {
         Step::Stay
     }
 
+    /// The store keeps what it was given up to then.
+    pub(crate) fn synced(&mut self, core: &mut Core, number: u64) -> Step {
+        match self {
+            Lobby::Host(host) => host.synced(core, number),
+            Lobby::Guest(guest) => guest.base_mut().synced(core, number),
+            Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
     pub(crate) fn chat(&mut self, core: &mut Core, text: &str) {
         match self {
             Lobby::Host(host) => host.chat(core, text),

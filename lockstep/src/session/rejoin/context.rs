@@ -1,7 +1,7 @@
 //! What a joiner goes on from: as it comes, and where the match was reopened.
 
 use super::world::DetachedWorld;
-use crate::log::{Accepted, Keyframe, Record, RosterChange, VerifiedLog};
+use crate::log::{Accepted, Keyframe, Record, RosterChange, SignedReopening, VerifiedLog};
 use crate::session::RulesOf;
 use crate::{Contact, EndReason, MatchId, Rejoin};
 use std::time::Duration;
@@ -16,9 +16,11 @@ pub(crate) struct RejoinContext {
     pub keyframe: Option<Keyframe>,
     /// What an earlier run of the process has accepted.
     pub accepted: Option<Accepted>,
+    /// The reopening that this run of it, or an earlier one, has signed last.
+    pub signed: Option<SignedReopening>,
     /// How it ends where no source is found until then.
     pub otherwise: Option<(EndReason, Duration)>,
-    /// The world that it has, where it has followed a match that stands still.
+    /// What its store holds, and the world that it has where it has followed a match that stands still.
     pub held: Option<Box<DetachedWorld>>,
 }
 
@@ -33,6 +35,7 @@ impl RejoinContext {
             own: from.log,
             keyframe: from.keyframe,
             accepted: from.accepted,
+            signed: from.signed,
             otherwise: None,
             held: None,
         }

@@ -56,4 +56,4 @@ pub(crate) use serve::Asked;
 pub(crate) use serve::Serve;
 pub(crate) use sources::{Answered, Checked, GIVE_UP, Sources, SourcesFacts};
 pub(crate) use start_check::{Unfit, place_in};
-pub(crate) use world::World;
+pub(crate) use world::{DetachedWorld, World};

@@ -1,6 +1,6 @@
 //! The world of a joiner: what it begins with, and the turns that it is handed out.
 
-use crate::log::{AttestedLog, Cursor, Keyframe, Record};
+use crate::log::{AttestedLog, Cursor, Keyframe, Record, VerifiedLog};
 use crate::session::Output;
 use crate::session::ledger::LogTail;
 use crate::{Ended, Event, TurnNumber};
@@ -42,28 +42,37 @@ pub(crate) struct Running {
     pub checksum: Checksum,
 }
 
-/// Records that the store has already, and so many turns among them: the world steps these turns again.
+/// Records that the store has already, and so many turns among them.
 struct Kept {
     end: Cursor,
     turns: u32,
+    /// A world has executed them, which steps them again.
+    ran: bool,
 }
 
-/// A world that has executed all turns that there were before the match stood still. It can go on in a match that is
-/// reopened.
+/// What a store holds of a match, and the world that has executed all of that before the match stood still. It can go on in
+/// a match that is reopened.
 pub(crate) struct DetachedWorld {
     log: AttestedLog,
     began_with: Option<Keyframe>,
     me: u8,
-    turns: u32,
-    checksum: Checksum,
+    /// `None` where no world has executed anything.
+    ran: Option<Ran>,
     appended: Cursor,
     tail: LogTail,
 }
 
+/// How far a world has come that was detached.
+#[derive(Clone, Copy)]
+struct Ran {
+    turns: u32,
+    checksum: Checksum,
+}
+
 /// How much of what a world has followed counts in another log.
 enum Common {
-    /// All, up to this place of the other log.
-    All(Cursor),
+    /// All, up to this place of the other log, with so many turns.
+    All { end: Cursor, turns: u32 },
     /// The records up to this place, with so many turns.
     Until { end: Cursor, turns: u32 },
     /// Too little: only another run of the process can come back.
@@ -103,38 +112,37 @@ impl World {
     ) -> Self {
         let keyframes = own.into_iter().chain(held.began_with.clone());
         let world = World::of_log(log, keyframes);
-        match held.common(log) {
-            Common::All(end) => World {
-                state: State::Running(held.running()),
+        match (held.common(log), held.ran) {
+            (Common::All { end, .. }, Some(ran)) => World {
+                state: State::Running(ran.into()),
                 appended: Some(end),
                 tail: held.tail,
                 ..world
             },
-            Common::Until { end, turns } => World {
-                kept: Some(Kept { end, turns }),
-                tail: held.tail,
-                ..world
-            },
-            Common::TooLittle => World {
-                strayed: true,
-                ..world
-            },
+            (common, _) => {
+                let mut world = world;
+                world.keep(held, common);
+                world
+            }
         }
     }
 
-    /// Takes the world along to where the match is reopened, with the log that it has followed.
-    pub(crate) fn detach(self, me: u8, mut log: AttestedLog) -> Option<DetachedWorld> {
+    /// Takes the world along to where the match is reopened, with the log that it has followed, if it is known whose.
+    pub(crate) fn detach(self, known: Option<(u8, AttestedLog)>) -> Option<DetachedWorld> {
         if let Some(replaced) = self.replaces {
             return Some(*replaced);
         }
         let running = self.running()?;
+        let (me, mut log) = known?;
         log.forget_unconfirmed();
         Some(DetachedWorld {
             log,
             began_with: self.began_with,
             me,
-            turns: running.executed,
-            checksum: running.checksum,
+            ran: Some(Ran {
+                turns: running.executed,
+                checksum: running.checksum,
+            }),
             appended: self.appended?,
             tail: self.tail,
         })
@@ -144,21 +152,26 @@ impl World {
     /// more.
     pub(crate) fn begin_again(&mut self, me: u8, log: AttestedLog) {
         let followed = std::mem::replace(self, World::new());
-        self.replaces = followed.detach(me, log).map(Box::new);
+        self.replaces = followed.detach(Some((me, log))).map(Box::new);
     }
 
-    /// The match was not reopened: the world goes on following its log, at its place in the roster.
-    pub(crate) fn attach(held: DetachedWorld) -> (World, AttestedLog, u8) {
+    /// The match was not reopened: the world goes on following its log, at its place in the roster. Where none has run, it
+    /// is not known yet what the world begins with.
+    pub(crate) fn attach(held: DetachedWorld) -> (World, Option<(AttestedLog, u8)>) {
+        let Some(ran) = held.ran else {
+            let world = World {
+                replaces: Some(Box::new(held)),
+                ..World::new()
+            };
+            return (world, None);
+        };
         let world = World {
-            state: State::Running(held.running()),
-            began_with: None,
+            state: State::Running(ran.into()),
             appended: Some(held.appended),
             tail: held.tail,
-            kept: None,
-            replaces: None,
-            strayed: false,
+            ..World::new()
         };
-        (world, held.log, held.me)
+        (world, Some((held.log, held.me)))
     }
 
     /// It is known what it begins with.
@@ -180,14 +193,15 @@ impl World {
         self.state = State::Loading;
         let start = log.start();
         let turns = self.began_with.as_ref().map_or(0, |begin| begin.turns);
-        let retracted = self.kept.as_ref().map(|kept| TurnNumber(kept.turns));
-        let mut out = match retracted {
-            Some(TurnNumber(turns)) => vec![self.tail.retract(turns)],
-            None => vec![
-                Output::Append(Record::Start(start.clone())),
-                Output::Event(started()),
-            ],
+        let mut out = match &self.kept {
+            Some(kept) => vec![self.tail.retract(kept.turns)],
+            None => vec![Output::Append(Record::Start(start.clone()))],
         };
+        let ran = self.kept.as_ref().filter(|kept| kept.ran);
+        let retracted = ran.map(|kept| TurnNumber(kept.turns));
+        if retracted.is_none() {
+            out.push(Output::Event(started()));
+        }
         let before = |record: &Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
@@ -235,17 +249,22 @@ impl World {
             is_whole || log.confirmed().turns() > replaced.tail.logged()
         };
         if let Some(replaced) = self.replaces.take_if(due) {
-            match replaced.common(log) {
-                Common::All(end) => {
-                    let turns = replaced.turns;
-                    self.kept = Some(Kept { end, turns });
-                }
-                Common::Until { end, turns } => self.kept = Some(Kept { end, turns }),
-                Common::TooLittle => self.strayed = true,
-            }
-            self.tail = replaced.tail;
+            let common = replaced.common(log);
+            self.keep(*replaced, common);
         }
         self.replaces.is_none() && !self.strayed
+    }
+
+    /// Takes over what a store has in common with the log that this world is to run.
+    fn keep(&mut self, held: DetachedWorld, common: Common) {
+        match common {
+            Common::All { end, turns } | Common::Until { end, turns } => {
+                let ran = held.ran.is_some();
+                self.kept = Some(Kept { end, turns, ran });
+            }
+            Common::TooLittle => self.strayed = true,
+        }
+        self.tail = held.tail;
     }
 
     /// Logs the next confirmed record. A quorum has it, and not all need to: a turn is final as late as it can be. A
@@ -337,7 +356,8 @@ impl World {
             .running()
             .map(|running| (running.executed, running.checksum));
         let replaced = self.replaces.as_ref();
-        running.or_else(|| replaced.map(|replaced| (replaced.turns, replaced.checksum)))
+        let replaced = replaced.and_then(|replaced| replaced.ran);
+        running.or_else(|| replaced.map(|ran| (ran.turns, ran.checksum)))
     }
 
     /// How far it has come, once it is built.
@@ -349,13 +369,65 @@ impl World {
     }
 }
 
+impl From<Ran> for Running {
+    fn from(ran: Ran) -> Running {
+        Running {
+            handed_out: ran.turns,
+            executed: ran.turns,
+            checksum: ran.checksum,
+        }
+    }
+}
+
 impl DetachedWorld {
+    /// Has a new store keep a log that an earlier run has recorded, at its place in the roster, as far as the world's
+    /// beginning is among it. Turns from `provisional` on may not count in the end.
+    pub(crate) fn recorded(
+        log: VerifiedLog,
+        me: u8,
+        keyframe: Option<Keyframe>,
+        provisional: u32,
+    ) -> (DetachedWorld, Vec<Output>) {
+        let mut tail = LogTail::behind(0);
+        let mut out = vec![Output::Append(Record::Start(log.start().clone()))];
+        let encoded = log.encoded();
+        for record in encoded.records(encoded.first()) {
+            match record {
+                Record::Bundle(bundle) => tail.hold(bundle),
+                Record::Roster(change) => {
+                    out.extend(tail.settle(change.value.cut));
+                    out.push(Output::Append(Record::Roster(change)));
+                }
+                _ => {}
+            }
+        }
+        out.extend(tail.settle(provisional));
+        if let Some(keyframe) = keyframe {
+            let turns = keyframe.turns;
+            out.extend(tail.record(turns, Record::Keyframe(keyframe)));
+        }
+        out.push(tail.written());
+        let log = AttestedLog::of(log);
+        let held = DetachedWorld {
+            appended: log.verified().encoded().end(),
+            log,
+            began_with: None,
+            me,
+            ran: None,
+            tail,
+        };
+        (held, out)
+    }
+
     /// An end with what this world has come to.
     pub(crate) fn as_far_as(&self, ended: Ended) -> Ended {
-        Ended {
-            turns: self.turns,
-            checksum: Some(self.checksum),
-            ..ended
+        match self.ran {
+            Some(ran) => Ended {
+                turns: ran.turns,
+                checksum: Some(ran.checksum),
+                ..ended
+            },
+            None => ended,
         }
     }
 
@@ -365,14 +437,6 @@ impl DetachedWorld {
         std::iter::once(start)
             .chain(self.log.confirmed_records())
             .collect()
-    }
-
-    fn running(&self) -> Running {
-        Running {
-            handed_out: self.turns,
-            executed: self.turns,
-            checksum: self.checksum,
-        }
     }
 
     fn common(&self, log: &AttestedLog) -> Common {
@@ -396,7 +460,7 @@ impl DetachedWorld {
             }
             turns += u32::from(is_turn);
         }
-        Common::All(other)
+        Common::All { end: other, turns }
     }
 }
 
@@ -518,14 +582,14 @@ mod tests {
     #[test]
     fn a_detached_world_goes_on_where_all_that_it_followed_counts() {
         let (short, long) = (log_of(&turns(4)), log_of(&turns(6)));
-        let held = caught_up(&short).detach(2, short).expect("it runs");
+        let held = caught_up(&short).detach(Some((2, short))).expect("it runs");
         let mut world = World::reattached(held, &long, None);
         assert_eq!(told(&load(&mut world, &long)), [""; 0]);
         assert_eq!(told(&world.hand_out(&long, 9)), ["~4", "4", "~5", "5"]);
         // A loading world cannot be taken along.
         let mut loading = World::new();
         loading.begin_with(None);
-        assert!(loading.detach(2, log_of(&turns(4))).is_none());
+        assert!(loading.detach(Some((2, log_of(&turns(4))))).is_none());
     }
 
     #[test]
@@ -533,7 +597,7 @@ mod tests {
         let mut other = turns(6);
         other[4] = turn(4, false, vec![crate::log::What::Chat("other".to_owned())]);
         let (ours, theirs) = (log_of(&turns(6)), log_of(&other));
-        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
         let mut world = World::reattached(held, &theirs, None);
         assert_eq!(told(&load(&mut world, &theirs)), ["~3", "new, from 4"]);
         // The store has the first four turns, in its tail.
@@ -553,17 +617,17 @@ mod tests {
         let ours = log_of(&records[..5]);
         records[4] = Record::Roster(other);
         let theirs = log_of(&records[..5]);
-        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
         assert!(World::reattached(held, &theirs, None).has_strayed());
     }
 
     #[test]
     fn a_world_that_has_gone_too_far_has_strayed() {
         let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(31)));
-        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
         assert!(World::reattached(held, &theirs, None).has_strayed());
         let ours = log_of(&turns(39));
-        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
         assert!(!World::reattached(held, &theirs, None).has_strayed());
     }
 
@@ -618,9 +682,10 @@ mod tests {
     #[test]
     fn a_world_that_was_not_reopened_goes_on_following() {
         let log = log_of(&turns(4));
-        let held = caught_up(&log).detach(2, log).expect("it runs");
+        let held = caught_up(&log).detach(Some((2, log))).expect("it runs");
         assert_eq!(held.records().len(), 5);
-        let (mut world, log, me) = World::attach(held);
+        let (mut world, known) = World::attach(held);
+        let (log, me) = known.expect("a world has run");
         assert_eq!((me, world.hand_out(&log, 9).len()), (2, 0));
         let running = world.running().expect("it runs on");
         assert_eq!((running.executed, running.checksum), (4, Checksum(2)));

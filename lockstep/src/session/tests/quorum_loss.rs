@@ -44,6 +44,7 @@ impl Net {
                 log: log.to_vec(),
                 keyframe: None,
                 accepted: None,
+                signed: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
             wait,
@@ -503,6 +504,7 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
             log: Vec::new(),
             keyframe: None,
             accepted: None,
+            signed: None,
         },
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };

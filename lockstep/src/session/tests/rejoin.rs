@@ -36,6 +36,7 @@ impl Net {
                 log,
                 keyframe: None,
                 accepted: None,
+                signed: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         }

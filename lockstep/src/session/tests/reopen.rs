@@ -4,11 +4,12 @@ mod accepts;
 mod attacks;
 mod branch;
 mod joiners;
+mod signatures;
 
 use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
-use crate::log::{Accepted, Keyframe};
+use crate::log::{Accepted, Keyframe, SignedReopening};
 use crate::session::lobby::Said;
 use crate::session::rejoin::{Answer, decode, encode};
 use crate::session::wire::Control;
@@ -20,6 +21,7 @@ struct Disk {
     log: Vec<Record>,
     keyframes: Vec<Keyframe>,
     accepted: Option<Accepted>,
+    signed: Option<SignedReopening>,
 }
 
 impl Disk {
@@ -74,6 +76,21 @@ fn newest_accept(log: &[Record]) -> Option<Accepted> {
     newest.filter(|accepted| accepted.epoch == epoch)
 }
 
+/// The reopening that a recording tells that its peer has signed last, where its log has no decision of that.
+fn newest_signed(log: &[Record]) -> Option<SignedReopening> {
+    let mut newest = None;
+    for record in log {
+        match record {
+            Record::Signed(signed) => newest = Some(*signed),
+            Record::Roster(change) => {
+                newest.take_if(|signed| signed.epoch <= change.epoch);
+            }
+            _ => {}
+        }
+    }
+    newest
+}
+
 const NEVER: Duration = Duration::from_secs(1_000);
 
 impl Net {
@@ -88,7 +105,7 @@ impl Net {
                 _ => None,
             });
             let keyframes = keyframes.collect();
-            let accepted = newest_accept(&log);
+            let (accepted, signed) = (newest_accept(&log), newest_signed(&log));
             log.retain(|record| {
                 matches!(
                     record,
@@ -99,6 +116,7 @@ impl Net {
                 log,
                 keyframes,
                 accepted,
+                signed,
             }
         };
         self.peers.iter_mut().map(disk).collect()
@@ -115,6 +133,7 @@ impl Net {
             log: disk.log.clone(),
             keyframe: disk.keyframes.last().cloned(),
             accepted: disk.accepted.clone(),
+            signed: disk.signed,
         }
     }
 
@@ -590,6 +609,7 @@ fn a_match_that_goes_on_is_rejoined_and_not_reopened() {
         log,
         keyframes,
         accepted: None,
+        signed: None,
     };
     net.kill(2);
     net.links.silent.clear();

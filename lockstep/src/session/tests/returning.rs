@@ -116,6 +116,7 @@ fn rejoin_that_knows_only_itself_is_refused() {
                 log: Vec::new(),
                 keyframe: None,
                 accepted: None,
+                signed: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };

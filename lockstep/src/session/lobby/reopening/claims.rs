@@ -2,7 +2,7 @@
 
 use super::message::{Claim, PAGE_COST};
 use crate::Incarnation;
-use crate::log::{Ballot, Peers, Value};
+use crate::log::{Ballot, Peers, SignedReopening, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,12 +11,31 @@ const COUNTS_AFTER: Duration = Duration::from_secs(2);
 /// and so on, up to this many doublings.
 const DOUBLINGS: u32 = 5;
 
-/// A guest's claim.
-pub(super) struct Claimed {
-    pub(super) incarnation: Incarnation,
+/// What a guest tells of its recording.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
     pub(super) claim: Claim,
     /// What it has accepted in the epoch of its claim.
     pub(super) accepted: Option<(Ballot, Value)>,
+    /// The reopening that it has signed last, elsewhere.
+    pub(super) signed: Option<SignedReopening>,
+}
+
+#[cfg(test)]
+impl Told {
+    pub(super) fn of(claim: Claim, accepted: Option<(Ballot, Value)>) -> Self {
+        Told {
+            claim,
+            accepted,
+            signed: None,
+        }
+    }
+}
+
+/// A guest's claim.
+pub(super) struct Claimed {
+    pub(super) incarnation: Incarnation,
+    pub(super) told: Told,
     /// Bytes of the log that it may still be given.
     allowance: u64,
     /// Until then the others do not wait for it, nor go on with it.
@@ -44,15 +63,14 @@ impl Claims {
         &mut self,
         place: u8,
         incarnation: Incarnation,
-        (claim, accepted): (Claim, Option<(Ballot, Value)>),
+        told: Told,
         allowance: u64,
         now: Duration,
     ) {
         let failures = self.failures.get(&place);
         let claimed = Claimed {
             incarnation,
-            claim,
-            accepted,
+            told,
             allowance,
             counts_from: failures.map_or(now, |failures| failures.until.max(now)),
             counts: false,
@@ -102,7 +120,7 @@ impl Claims {
     /// The claims that count.
     pub(super) fn counting(&self) -> impl Iterator<Item = (u8, &Claim)> {
         let counting = self.all().filter(|(_, claimed)| claimed.counts);
-        counting.map(|(place, claimed)| (place, &claimed.claim))
+        counting.map(|(place, claimed)| (place, &claimed.told.claim))
     }
 
     /// Guests that count.
@@ -136,7 +154,7 @@ mod tests {
             hash: LogHash([2; 16]),
         };
         let run = Incarnation([place; 16]);
-        claims.come(place, run, (claim, None), 2 * PAGE_COST, now);
+        claims.come(place, run, Told::of(claim, None), 2 * PAGE_COST, now);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::message::{Claim, Decided, PAGE_COST, Proposal};
 use super::open_change::is_near;
 use super::recovered_log::RecoveredLog;
 use crate::encoding::Reader;
-use crate::log::{Ballot, Document, RosterChange, Value, decode_change};
+use crate::log::{Accepted, Ballot, Document, RosterChange, SignedReopening, Value, decode_change};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits};
@@ -20,12 +20,21 @@ pub(super) struct Consent {
     own: Claim,
     run: Incarnation,
     wanted: Option<Proposal>,
+    /// What it signs once its recording tells so.
+    ready: Option<Ready>,
     /// The attempt whose proposal it has signed, and when.
     signed: Option<(u32, Duration)>,
     /// It has cut off the end of its log, which may have been its own alone.
     went_back: bool,
     /// Bytes of the log that the host may still be given.
     allowance: u64,
+}
+
+/// The answer to the proposal of an attempt: a signature, and the accept of what is decided with it.
+struct Ready {
+    attempt: u32,
+    signature: [u8; 64],
+    accept: Option<[u8; 64]>,
 }
 
 /// What a guest does about a proposal.
@@ -35,6 +44,8 @@ pub(super) enum Answered {
     Stay,
     /// It asks for what it lacks up to the cut.
     Ask(Ask),
+    /// It records that it signs this, and accepts what is decided with it.
+    Record(SignedReopening, Option<Accepted>),
     /// It signs the proposal of this attempt, and accepts what is decided with it.
     Sign(u32, [u8; 64], Option<[u8; 64]>),
     /// It has another history, and goes.
@@ -49,6 +60,7 @@ impl Consent {
             log,
             run,
             wanted: None,
+            ready: None,
             signed: None,
             went_back: false,
             allowance,
@@ -81,12 +93,12 @@ impl Consent {
         &mut self,
         signer: &dyn Signer,
         context: &RejoinContext,
-        now: Duration,
         proposal: Proposal,
     ) -> Result<Answered, JoinRefused> {
         self.log = RecoveredLog::open(signer, context)?;
         (self.wanted, self.signed, self.went_back) = (Some(proposal), None, false);
-        Ok(self.answer(signer, now))
+        self.ready = None;
+        Ok(self.answer(signer))
     }
 
     /// The host takes a proposal back.
@@ -99,7 +111,6 @@ impl Consent {
         &mut self,
         signer: &dyn Signer,
         limits: &Limits,
-        now: Duration,
         from: u32,
         records: &[u8],
     ) -> Answered {
@@ -107,13 +118,25 @@ impl Consent {
             return Answered::Stay;
         }
         match self.log.take(signer, limits, from, records) {
-            Some(()) => self.answer(signer, now),
+            Some(()) => self.answer(signer),
             None => Answered::OtherHistory,
         }
     }
 
-    /// Signs what is proposed, once all turns up to the cut are here; before, asks for them.
-    fn answer(&mut self, signer: &dyn Signer, now: Duration) -> Answered {
+    /// Its recording tells by now what it is ready to sign: it signs, where that is still proposed.
+    pub(super) fn recorded(&mut self, now: Duration) -> Answered {
+        let wanted = self.wanted.as_ref().map(|wanted| wanted.attempt);
+        match self.ready.take() {
+            Some(ready) if wanted == Some(ready.attempt) => {
+                self.signed = Some((ready.attempt, now));
+                Answered::Sign(ready.attempt, ready.signature, ready.accept)
+            }
+            _ => Answered::Stay,
+        }
+    }
+
+    /// Is ready to sign what is proposed, once all turns up to the cut are here; before, asks for them.
+    fn answer(&mut self, signer: &dyn Signer) -> Answered {
         let Some(wanted) = &self.wanted else {
             return Answered::Stay;
         };
@@ -138,13 +161,15 @@ impl Consent {
         }
         let attempt = wanted.attempt;
         let reopening = wanted.reopening();
-        let signature = reopening
-            .at(self.log.head().start(), wanted.epoch, cut)
-            .sign(signer);
+        let document = reopening.at(self.log.head().start(), wanted.epoch, cut);
         let decided = wanted.decided.as_ref();
-        let accept = decided.and_then(|decided| self.log.sign_accept(signer, decided));
-        self.signed = Some((attempt, now));
-        Answered::Sign(attempt, signature, accept)
+        self.ready = Some(Ready {
+            attempt,
+            signature: document.sign(signer),
+            accept: decided.and_then(|decided| self.log.sign_accept(signer, decided)),
+        });
+        let accepts = decided.map(|decided| self.log.accepts(decided, self.own.turns));
+        Answered::Record(document.signed(), accepts)
     }
 
     /// Whether the proposal is about this log, and says of this peer what is so.
@@ -265,8 +290,16 @@ mod tests {
     }
 
     fn propose(consent: &mut Consent, recorded: u32, proposal: &Proposal) -> Answered {
-        let answered = consent.propose(&signer(1), &context(recorded), NOW, proposal.clone());
-        answered.expect("it was recorded")
+        let answered = consent.propose(&signer(1), &context(recorded), proposal.clone());
+        record(consent, answered.expect("it was recorded"))
+    }
+
+    /// Its recording tells what it is ready to sign.
+    fn record(consent: &mut Consent, answered: Answered) -> Answered {
+        match answered {
+            Answered::Record(..) => consent.recorded(NOW),
+            answered => answered,
+        }
     }
 
     fn signature(peer: u8, proposal: &Proposal) -> [u8; 64] {
@@ -299,11 +332,12 @@ mod tests {
             panic!("a page");
         };
         let limits = Limits::default();
-        let late = consent.fetched(&signer(1), &limits, NOW, 14, &records);
+        let late = consent.fetched(&signer(1), &limits, 14, &records);
         assert_eq!(late, Answered::Stay);
-        let fetched = consent.fetched(&signer(1), &limits, NOW, 15, &records);
+        let fetched = consent.fetched(&signer(1), &limits, 15, &records);
+        let fetched = record(&mut consent, fetched);
         assert_eq!(fetched, Answered::Sign(4, signature(1, &wanted), None));
-        let garbage = self::consent(15).fetched(&signer(1), &limits, NOW, 15, &[255]);
+        let garbage = self::consent(15).fetched(&signer(1), &limits, 15, &[255]);
         assert_eq!(garbage, Answered::Stay, "nothing is proposed");
     }
 
@@ -406,7 +440,7 @@ mod tests {
         let Answer::Log { records, .. } = log(0, 18).page(1) else {
             panic!("a page");
         };
-        let fetched = far.fetched(&signer(1), &Limits::default(), NOW, 1, &records);
+        let fetched = far.fetched(&signer(1), &Limits::default(), 1, &records);
         assert_eq!(fetched, Answered::OtherHistory);
     }
 }

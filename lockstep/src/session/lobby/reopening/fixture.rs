@@ -31,6 +31,7 @@ pub(super) fn context(turns: u32) -> RejoinContext {
             .collect(),
         keyframe: None,
         accepted: None,
+        signed: None,
         otherwise: None,
         held: None,
     }

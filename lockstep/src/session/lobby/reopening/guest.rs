@@ -4,7 +4,7 @@ use super::activity_probe::ActivityProbe;
 use super::consent::{Answered, Consent};
 use super::message::Said;
 use super::recovered_log::RecoveredLog;
-use super::{carry_out, probe_others, probe_proved};
+use super::{carry_out, keep, probe_others, probe_proved};
 use crate::log::RosterChange;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
@@ -28,6 +28,8 @@ pub(in crate::session::lobby) struct Returner {
     host: PeerId,
     link: LinkId,
     consent: Consent,
+    /// The number by which the store says that it keeps what this peer is ready to sign.
+    keeps: Option<u64>,
     probe: ActivityProbe,
 }
 
@@ -44,6 +46,7 @@ impl Returner {
         let come = Said::Come {
             claim: consent.claim(),
             accepted: consent.accepted(),
+            signed: context.signed,
             addresses: context.addresses.clone(),
         };
         core.send(link, &Control::Reopen(come));
@@ -54,6 +57,7 @@ impl Returner {
             host,
             link,
             consent,
+            keeps: None,
             probe: ActivityProbe::new(core.now),
         })
     }
@@ -71,10 +75,17 @@ impl Returner {
         }
     }
 
-    fn answered(&self, core: &mut Core, answered: Answered) -> Step {
+    fn answered(&mut self, core: &mut Core, answered: Answered) -> Step {
         match answered {
             Answered::Stay => {}
             Answered::Ask(ask) => core.send_bulk(self.link, encode(&ask)),
+            Answered::Record(signed, accepts) => {
+                let kept = keep(core, &mut self.context, self.consent.log(), signed, accepts);
+                match kept {
+                    Ok(number) => self.keeps = Some(number),
+                    Err(why) => return Step::End(EndReason::Refused(why)),
+                }
+            }
             Answered::Sign(attempt, signature, accept) => {
                 let sign = Said::Sign {
                     attempt,
@@ -177,9 +188,7 @@ impl GuestBase for Returner {
             }
             Control::Reopen(Said::Propose(proposal)) => {
                 let signer = core.signer.as_ref();
-                let answered = self
-                    .consent
-                    .propose(signer, &self.context, core.now, proposal);
+                let answered = self.consent.propose(signer, &self.context, proposal);
                 return match answered {
                     Ok(answered) => self.answered(core, answered),
                     Err(why) => Step::End(EndReason::Refused(why)),
@@ -220,7 +229,7 @@ impl GuestBase for Returner {
             Ok(Answer::Log { from, records, .. }) if hosts => {
                 let (signer, limits) = (core.signer.as_ref(), &core.limits);
                 let consent = &mut self.consent;
-                let answered = consent.fetched(signer, limits, core.now, from, &records);
+                let answered = consent.fetched(signer, limits, from, &records);
                 self.answered(core, answered)
             }
             Ok(_) if hosts => Step::Stay,
@@ -240,6 +249,17 @@ impl GuestBase for Returner {
                 core.fault(link, Fault::Garbage);
                 Step::Stay
             }
+        }
+    }
+
+    /// Its recording tells what it is ready to sign.
+    fn synced(&mut self, core: &mut Core, number: u64) -> Step {
+        match self.keeps.take_if(|keeps| *keeps == number) {
+            Some(_) => {
+                let answered = self.consent.recorded(core.now);
+                self.answered(core, answered)
+            }
+            None => Step::Stay,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The host of a reopening: it admits runs of the roster's peers, and has those that go on sign where.
 
 use super::activity_probe::ActivityProbe;
+use super::claims::Told;
 use super::message::{Proposal, Said};
 use super::recovered_log::RecoveredLog;
 use super::settlement::{Facts, Settlement, Settling, Then};
-use super::{carry_out, occupant, probe_others, probe_proved};
+use super::{carry_out, keep, occupant, probe_others, probe_proved};
 use crate::log::{Document, Peers, SignatureSet, encode_change};
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
@@ -37,6 +38,8 @@ pub(in crate::session::lobby) struct ReopeningHost {
     probe: ActivityProbe,
     /// The attempt fails because others are awaited.
     awaits: bool,
+    /// Its own signature, and the number by which the store says that it keeps that.
+    signs: Option<(u64, [u8; 64])>,
     gathers: Gathers,
     opened_at: Duration,
 }
@@ -74,6 +77,7 @@ impl ReopeningHost {
             settlement: Settlement::new(log, core.now + gathers.wait()),
             probe: ActivityProbe::new(core.now),
             awaits: false,
+            signs: None,
             gathers,
             opened_at: core.now,
         };
@@ -116,7 +120,7 @@ impl ReopeningHost {
         }
     }
 
-    /// Asks the runs of a proposal to sign it, and signs it itself.
+    /// Asks the runs of a proposal to sign it. Its own signature counts once its recording tells of it.
     fn propose(&mut self, core: &mut Core, standing: &Standing<'_>, proposal: Proposal) -> Next {
         let (epoch, cut) = (proposal.epoch, proposal.cut);
         let reopening = proposal.reopening();
@@ -124,10 +128,14 @@ impl ReopeningHost {
         let places: Vec<u8> = proposal.runs.iter().map(|run| run.peer).collect();
         let signers = places.iter();
         let signers = signers.map(|place| (*place, self.settlement.id_of(*place)));
-        let mut signatures = SignatureSet::new(&document, signers);
-        let own = document.sign(core.signer.as_ref());
-        let added = signatures.add(self.settlement.me(), own, core.signer.verifier());
-        assert!(added, "this peer is among the signers");
+        let signatures = SignatureSet::new(&document, signers);
+        let (own, signed) = (document.sign(core.signer.as_ref()), document.signed());
+        let accepts = self.settlement.accepts(&proposal);
+        let log = self.settlement.log();
+        match keep(core, &mut self.context, log, signed, accepts) {
+            Ok(number) => self.signs = Some((number, own)),
+            Err(why) => return Next::Leave(EndReason::Refused(why)),
+        }
         // A peer of no roster any more has no part in it, and waits until the match goes on.
         let propose = Control::Reopen(Said::Propose(proposal));
         for place in places {
@@ -228,6 +236,7 @@ impl Base for ReopeningHost {
         let Control::Reopen(Said::Come {
             claim,
             accepted,
+            signed,
             addresses,
         }) = request.message
         else {
@@ -235,7 +244,11 @@ impl Base for ReopeningHost {
         };
         let run = request.incarnation;
         let facts = facts(core, standing.attempt);
-        let told = (claim, accepted);
+        let told = Told {
+            claim,
+            accepted,
+            signed,
+        };
         self.settlement.come(facts, place, run, told)?;
         let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
         let told = addresses.into_iter().filter(fits).take(ADDRESSES - 1);
@@ -328,6 +341,13 @@ impl Base for ReopeningHost {
         self.settlement.take_first_comers(from);
     }
 
+    fn synced(&mut self, core: &Core, number: u64) -> Next {
+        match self.signs.take_if(|(keeps, _)| *keeps == number) {
+            Some((_, own)) => Next::Signed(core.id(), own),
+            None => Next::Stay,
+        }
+    }
+
     fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {
         let (source, until) = self.settlement.source()?;
         Some((until, vec![self.settlement.id_of(source)]))
@@ -340,6 +360,7 @@ impl Base for ReopeningHost {
 
     fn fail(&mut self, core: &Core, standing: Standing<'_>) -> Option<Control> {
         let attempt = standing.attempt;
+        self.signs = None;
         let awaits = std::mem::take(&mut self.awaits);
         let signer = core.signer.as_ref();
         let proposed = self.settlement.begin_anew(signer, &self.context, awaits);

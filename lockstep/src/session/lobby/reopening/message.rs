@@ -1,7 +1,7 @@
 //! What the host of a reopening and its guests say to each other.
 
 use crate::encoding::Signature;
-use crate::log::{Ballot, NewRun, Reopening, Value};
+use crate::log::{Ballot, NewRun, Reopening, SignedReopening, Value};
 use crate::{LogHash, PeerId};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub(crate) enum Said {
         claim: Claim,
         /// The change that it has accepted in the epoch of its claim.
         accepted: Option<(Ballot, Value)>,
+        /// The reopening that it has signed last, elsewhere.
+        signed: Option<SignedReopening>,
         addresses: Vec<String>,
     },
     /// From the host: the peers here can go on so.

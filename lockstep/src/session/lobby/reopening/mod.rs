@@ -15,6 +15,7 @@
 //!    at a keyframe. So it does not count, not even for the peers that have it.
 //! 4. The host proposes epoch, cut, the log's hash there, and the runs of the processes that go on. Every guest fetches
 //!    what it lacks up to the cut **before** it signs: then the hash over all is the proposed one, or the guest refuses.
+//!    Its store keeps what its earlier run has recorded, and that it signs, before the signature leaves.
 //! 5. With all signatures the host makes the roster change that ends the epoch ([`Reopening`]) and tells it. Each world
 //!    begins with its own newest keyframe, or where it has followed a match to that stood still (but where it has followed
 //!    farther than the cut, it begins anew, and what is behind the cut leaves its log), runs the log up to the cut, and the
@@ -36,6 +37,10 @@
 //!   its own sake. Where the change of the highest ballot may be decided, those here decide it by their accepts, and reopen
 //!   the epoch that it begins: they must be a quorum of both rosters. Else the match is not reopened
 //!   ([`OpenChange`](open_change::OpenChange)).
+//! - All may have signed a reopening, and its host have begun it, and no log here tells of that: the other processes died.
+//!   A signature is in its peer's recording before it leaves, the host's own too, and each peer here tells of its newest
+//!   one. Where all peers here of that reopening's roster have signed it, and are no quorum of that roster, the others may
+//!   go on by it: the match is not reopened. A process that has signed at one host tells another one of it in the same way.
 //! - A peer that kept no file tells of no accept, as one whose file is lost. The host asks every peer that it finds at the
 //!   addresses that were kept beside its replay, and does not reopen a match that is still played; and a run that is still
 //!   there ends as removed when it hears of the reopening.
@@ -66,12 +71,13 @@ pub(crate) use message::{Claim, Proposal};
 pub use open_change::OpenChange;
 
 use self::activity_probe::{ActivityProbe, Finding, Probe};
-use crate::log::Start;
+use self::recovered_log::RecoveredLog;
+use crate::log::{Accepted, Record, SignedReopening, Start};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::lobby::room::Occupant;
 use crate::session::rejoin::{RejoinContext, encode};
-use crate::{Fault, Incarnation, LinkId, PeerId};
+use crate::{Fault, Incarnation, JoinRefused, LinkId, PeerId};
 
 /// Looks for a match that goes on, at peers that are not `here`.
 fn probe_others(
@@ -124,6 +130,37 @@ fn carry_out(core: &mut Core, finding: Finding) -> bool {
         Finding::GoesOn => return true,
     }
     false
+}
+
+/// Has the store keep that this peer signs a reopening whose cut is at the end of this log, and what it accepts with that;
+/// before, what an earlier run has recorded. The number by which the store says that it does.
+///
+/// # Errors
+/// Why this peer cannot go on with what it has recorded.
+fn keep(
+    core: &mut Core,
+    context: &mut RejoinContext,
+    log: &RecoveredLog,
+    signed: SignedReopening,
+    accepts: Option<Accepted>,
+) -> Result<u64, JoinRefused> {
+    if context.held.is_none() {
+        let recorded = RecoveredLog::open(core.signer.as_ref(), context)?;
+        let (held, out) = recorded.store(context.keyframe.clone(), log.turns());
+        core.out.extend(out);
+        let accepted = context.accepted.clone().filter(|_| accepts.is_none());
+        core.out
+            .extend(accepted.map(Record::Accept).map(Output::Append));
+        context.held = Some(Box::new(held));
+    }
+    let accepts = accepts.inspect(|accepts| context.accepted = Some(accepts.clone()));
+    core.out
+        .extend(accepts.map(Record::Accept).map(Output::Append));
+    context.signed = Some(signed);
+    core.out.push(Output::Append(Record::Signed(signed)));
+    let number = core.next_sync();
+    core.out.push(Output::Sync(number));
+    Ok(number)
 }
 
 /// The peer at a place of a roster, as an occupant.

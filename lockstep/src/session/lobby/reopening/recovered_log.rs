@@ -3,10 +3,13 @@
 use super::message::{Claim, Decided};
 use crate::limits::LONGEST_DELAY;
 use crate::log::{
-    Accept, Accepted, Ballot, Document, Head, NewRun, Peers, Record, Reopening, RosterChange,
-    Start, Value, VerifiedLog, roster_hash, start_hash,
+    Accept, Accepted, Ballot, Bundle, Document, Head, Keyframe, NewRun, Peers, Record, Reopening,
+    RosterChange, SignedReopening, Start, Value, VerifiedLog, roster_hash, start_hash,
 };
-use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
+use crate::session::Output;
+use crate::session::rejoin::{
+    Answer, DetachedWorld, PART, RejoinContext, Reopened, Unfit, place_in,
+};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits, LogHash};
 use std::sync::Arc;
@@ -20,6 +23,8 @@ pub(super) struct RecoveredLog {
     log: VerifiedLog,
     /// What the run that recorded it had accepted, and the epoch that this was to end.
     accepted: Option<(u32, Ballot, Value)>,
+    /// The reopening that was signed last.
+    signed: Option<SignedReopening>,
     /// Memory for what was taken from others.
     taken: u64,
 }
@@ -47,6 +52,7 @@ impl RecoveredLog {
             me,
             log,
             accepted: None,
+            signed: context.signed,
             taken: 0,
         };
         if let Some(accepted) = &context.accepted {
@@ -81,6 +87,46 @@ impl RecoveredLog {
     pub(super) fn accepted(&self) -> Option<(Ballot, Value)> {
         let (epoch, ballot, value) = self.accepted?;
         (epoch == self.epoch()).then_some((ballot, value))
+    }
+
+    /// The reopening that its run, or this one, has signed last.
+    pub(super) fn signed(&self) -> Option<SignedReopening> {
+        self.signed
+    }
+
+    /// The accept of this peer, which has recorded so many turns, as its recording is to keep it.
+    pub(super) fn accepts(&self, decided: &Decided, recorded: u32) -> Accepted {
+        let mut turns = self.bundles_from(recorded);
+        if turns.len() > Accepted::MOST_TURNS {
+            turns.clear();
+        }
+        Accepted {
+            epoch: self.epoch(),
+            ballot: decided.ballot,
+            value: decided.value,
+            turns,
+        }
+    }
+
+    fn bundles_from(&self, turn: u32) -> Vec<Bundle> {
+        let encoded = self.log.encoded();
+        let bundles = encoded
+            .records(encoded.first())
+            .filter_map(|record| match record {
+                Record::Bundle(bundle) if bundle.turn.0 >= turn => Some(bundle),
+                _ => None,
+            });
+        bundles.collect()
+    }
+
+    /// Has a new store keep it. Turns from `cut` on may not count, nor the last ones before.
+    pub(super) fn store(
+        self,
+        keyframe: Option<Keyframe>,
+        cut: u32,
+    ) -> (DetachedWorld, Vec<Output>) {
+        let provisional = self.turns().saturating_sub(LONGEST_DELAY).min(cut);
+        DetachedWorld::recorded(self.log, self.me as u8, keyframe, provisional)
     }
 
     /// The hash of all, once this change has ended the epoch here.
@@ -288,6 +334,7 @@ mod tests {
             me: 0,
             log,
             accepted: None,
+            signed: None,
             taken: 0,
         }
     }

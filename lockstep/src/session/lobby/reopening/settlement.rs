@@ -1,13 +1,14 @@
 //! Where a reopened match goes on, and with which runs: settled by what this peer has recorded, what guests claim to have,
 //! and what one of them gives.
 
-use super::claims::Claims;
+use super::claims::{Claims, Told};
 use super::cut::newest_common;
 use super::message::{Claim, Proposal};
 use super::open_change::OpenChange;
 use super::recovered_log::{RECORD, RecoveredLog};
 use crate::log::{
-    Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, Start, Value, Voters, start_hash,
+    Accepted, Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, SignedReopening, Start,
+    Value, Voters, start_hash,
 };
 use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
 use crate::sign::Signer;
@@ -22,6 +23,8 @@ pub(super) struct Settlement {
     /// As recorded, or with what was fetched since, or up to the cut that is proposed.
     log: RecoveredLog,
     own: Claim,
+    /// What an earlier run of this process, or this one as a guest, has signed.
+    signed: Option<SignedReopening>,
     /// The log is not what was recorded any more.
     altered: bool,
     claims: Claims,
@@ -81,7 +84,7 @@ pub(super) enum Then {
     NotOfRoster,
     /// The peers here are no quorum without these.
     NoQuorum(Peers),
-    /// A change may be decided by which these go on.
+    /// A change may be decided, or another reopening be signed by all, by which these go on.
     Undecided(Peers),
 }
 
@@ -90,6 +93,7 @@ impl Settlement {
     pub(super) fn new(log: RecoveredLog, wait_until: Duration) -> Self {
         Settlement {
             own: log.claim(),
+            signed: log.signed(),
             log,
             altered: false,
             claims: Claims::default(),
@@ -112,6 +116,10 @@ impl Settlement {
 
     pub(super) fn start(&self) -> &Start {
         self.log.start()
+    }
+
+    pub(super) fn log(&self) -> &RecoveredLog {
+        &self.log
     }
 
     /// As the last change left it: with the match that the log has come to.
@@ -154,14 +162,14 @@ impl Settlement {
         facts: Facts<'_>,
         place: u8,
         run: Incarnation,
-        told: (Claim, Option<(Ballot, Value)>),
+        told: Told,
     ) -> Result<(), JoinRefused> {
         if self.log.names_run(place, run) {
             return Err(JoinRefused::GoesOn);
         }
         // No peer could be given so much.
         let allowance = facts.limits.catch_up_bytes;
-        let lacks = u64::from(told.0.turns.saturating_sub(self.own.turns));
+        let lacks = u64::from(told.claim.turns.saturating_sub(self.own.turns));
         if lacks * RECORD as u64 > allowance {
             return Err(JoinRefused::OtherHistory);
         }
@@ -333,6 +341,14 @@ impl Settlement {
             settling.then = Then::NotOfRoster;
             return settling;
         }
+        let ends = epoch + u32::from(open.is_some());
+        if let Some(absent) = self.signed_elsewhere(ends) {
+            settling.then = match facts.now < self.wait_until {
+                true => Then::Wait,
+                false => Then::Undecided(absent),
+            };
+            return settling;
+        }
         let cut = match &open {
             Some(open) => open.value.cut,
             None => newest_common(&held, voters).max(self.log.began()),
@@ -352,7 +368,7 @@ impl Settlement {
         let tip = self.log.tip();
         let proposal = Proposal {
             attempt: facts.attempt,
-            epoch: epoch + u32::from(decided.is_some()),
+            epoch: ends,
             cut,
             log_hash: decided.map_or(tip, |decided| self.log.tip_behind(&decided)),
             runs: runs.collect(),
@@ -371,12 +387,38 @@ impl Settlement {
         let counting = self.claims.counting();
         let guests = counting.map(|(place, claim)| {
             let claimed = self.claims.of(place);
-            let accepted = claimed.and_then(|claimed| claimed.accepted);
+            let accepted = claimed.and_then(|claimed| claimed.told.accepted);
             // A recording that ends in an epoch before holds no accept of this one.
             (place, accepted.filter(|_| claim.epoch == epoch))
         });
         let own = std::iter::once((self.me(), self.log.accepted()));
         OpenChange::among(Voters::new(self.log.roster()), &guests.chain(own).collect())
+    }
+
+    /// The absent peers of another reopening of this epoch, where all of its peers that are here have signed it, and the
+    /// others may go on by it: they have a quorum of its roster, or part of one.
+    fn signed_elsewhere(&self, epoch: u32) -> Option<Peers> {
+        let guests = self.claims.counting();
+        let guests =
+            guests.filter_map(|(place, _)| Some((place, self.claims.of(place)?.told.signed)));
+        let here: BTreeMap<u8, Option<SignedReopening>> =
+            guests.chain([(self.me(), self.signed)]).collect();
+        let present: Peers = here.keys().copied().collect();
+        let signed = here.values().flatten();
+        let mut open = signed.filter(|signed| {
+            let of_it = present.and(signed.roster);
+            let mut signers = of_it.iter();
+            signed.epoch == epoch
+                && signers.all(|peer| here.get(&peer) == Some(&Some(**signed)))
+                && !Voters::new(signed.roster).is_quorum(of_it)
+        });
+        Some(open.next()?.roster.without(present))
+    }
+
+    /// What this peer accepts with its proposal.
+    pub(super) fn accepts(&self, proposal: &Proposal) -> Option<Accepted> {
+        let decided = proposal.decided.as_ref()?;
+        Some(self.log.accepts(decided, self.own.turns))
     }
 
     /// Whether these peers can go on by a change, up to whose cut the log is here.
@@ -434,7 +476,7 @@ impl Settlement {
             return stay;
         };
         let source = fetching.from;
-        let Some(claim) = self.claims.of(source).map(|claimed| claimed.claim) else {
+        let Some(claim) = self.claims.of(source).map(|claimed| claimed.told.claim) else {
             return stay;
         };
         if from != self.log.turns() {

@@ -13,7 +13,7 @@ impl Net {
     }
 
     /// What the peer's disk holds.
-    fn disk(&self, at: usize) -> Disk {
+    pub(super) fn disk(&self, at: usize) -> Disk {
         let records = &self.peers[at].records;
         let of_log = |record: &&Record| {
             matches!(
@@ -25,10 +25,11 @@ impl Net {
             log: records.iter().filter(of_log).cloned().collect(),
             keyframes: Vec::new(),
             accepted: newest_accept(records),
+            signed: newest_signed(records),
         }
     }
 
-    fn goes_on(&mut self, until: impl Fn(&Net) -> bool) {
+    pub(super) fn goes_on(&mut self, until: impl Fn(&Net) -> bool) {
         let latest = self.now() + Duration::from_secs(20);
         while !until(self) {
             assert!(self.now() < latest, "it does not come to that");
@@ -37,7 +38,7 @@ impl Net {
     }
 
     /// No packet passes between these peers and those.
-    fn part_groups(&mut self, these: &[usize], those: &[usize]) {
+    pub(super) fn part_groups(&mut self, these: &[usize], those: &[usize]) {
         let pairs = these
             .iter()
             .flat_map(|one| those.iter().map(|other| (*one, *other)));

@@ -73,6 +73,7 @@ impl Hostile {
             &Control::Reopen(Said::Come {
                 claim,
                 accepted: None,
+                signed: None,
                 addresses,
             }),
         );
@@ -430,6 +431,7 @@ fn stalled_peer_does_not_keep_the_others_from_reopening() {
             log,
             keyframes,
             accepted: None,
+            signed: None,
         }
     };
     let disks = [disk(&net, 0), disk(&net, 1)];

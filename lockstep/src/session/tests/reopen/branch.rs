@@ -57,6 +57,7 @@ impl Net {
             log: log.cloned().collect(),
             keyframes: Vec::new(),
             accepted: None,
+            signed: None,
         }
     }
 
@@ -344,6 +345,7 @@ fn a_match_that_goes_on_comes_before_a_branch() {
         log: disk.log,
         keyframes: Vec::new(),
         accepted: None,
+        signed: None,
     };
     net.comes_from(1, 92, Net::known(&disk, &[0, 2]));
     net.input(1, Input::EnterBranch(match_id));

@@ -173,6 +173,7 @@ fn joiners_find_a_peer_that_plays_before_they_reopen() {
         log: net.peers[at].records.clone(),
         keyframes: Vec::new(),
         accepted: None,
+        signed: None,
     };
     let disks = [0, 2].map(|at| disk(&net, at));
     net.kill(0);

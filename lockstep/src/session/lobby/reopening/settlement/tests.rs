@@ -25,7 +25,12 @@ fn settle(own: u32, guests: &[(u8, u32)], wait_until: Duration) -> (Settlement, 
     let mut settlement = Settlement::new(log(0, own), wait_until);
     for (peer, turns) in guests {
         let claim = log(*peer, *turns).claim();
-        let came = settlement.come(facts(&signer, &limits), *peer, run(*peer), (claim, None));
+        let came = settlement.come(
+            facts(&signer, &limits),
+            *peer,
+            run(*peer),
+            Told::of(claim, None),
+        );
         assert_eq!(came, Ok(()));
     }
     let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -64,7 +69,10 @@ fn first_comers_that_are_a_quorum_go_on_at_once() {
     assert!(matches!(settlement.settle_if_due(at(NOW)).then, Then::Stay));
     assert_eq!(settlement.deadline(NOW), Some(WAIT));
     let claim = log(1, 20).claim();
-    assert_eq!(settlement.come(at(soon), 1, run(1), (claim, None)), Ok(()));
+    assert_eq!(
+        settlement.come(at(soon), 1, run(1), Told::of(claim, None)),
+        Ok(())
+    );
     let then = settlement.settle_if_due(at(soon)).then;
     assert!(matches!(then, Then::Propose(_)));
 }
@@ -130,7 +138,12 @@ fn a_page_that_is_not_what_was_claimed_names_its_guest() {
             hash,
             ..log(peer, 20).claim()
         };
-        let came = settlement.come(facts(&signer, &limits), peer, run(peer), (claim, None));
+        let came = settlement.come(
+            facts(&signer, &limits),
+            peer,
+            run(peer),
+            Told::of(claim, None),
+        );
         assert_eq!(came, Ok(()));
     }
     let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -148,7 +161,12 @@ fn a_guest_with_another_history_is_refused() {
         if peer == 2 {
             claim.hash = LogHash([9; 16]);
         }
-        let came = settlement.come(facts(&signer, &limits), peer, run(peer), (claim, None));
+        let came = settlement.come(
+            facts(&signer, &limits),
+            peer,
+            run(peer),
+            Told::of(claim, None),
+        );
         assert_eq!(came, Ok(()));
     }
     let settling = settlement.settle_if_due(facts(&signer, &limits));
@@ -161,13 +179,13 @@ fn a_run_that_the_log_names_does_not_come_in() {
     let (signer, limits) = (signer(0), Limits::default());
     let mut settlement = Settlement::new(log(0, 20), NOW);
     let (old, claim) = (Incarnation([1; 16]), log(1, 20).claim());
-    let came = settlement.come(facts(&signer, &limits), 1, old, (claim, None));
+    let came = settlement.come(facts(&signer, &limits), 1, old, Told::of(claim, None));
     assert_eq!(came, Err(JoinRefused::GoesOn));
     let far = Claim {
         turns: u32::MAX,
         ..claim
     };
-    let came = settlement.come(facts(&signer, &limits), 1, run(1), (far, None));
+    let came = settlement.come(facts(&signer, &limits), 1, run(1), Told::of(far, None));
     assert_eq!(came, Err(JoinRefused::OtherHistory), "too much to be given");
 }
 
@@ -180,7 +198,7 @@ fn a_claim_of_a_later_epoch_is_fetched_whatever_its_turns() {
         turns: 20,
         ..log(1, 20).claim()
     };
-    let came = settlement.come(facts(&signer, &limits), 1, run(1), (claim, None));
+    let came = settlement.come(facts(&signer, &limits), 1, run(1), Told::of(claim, None));
     assert_eq!(came, Ok(()));
     let settling = settlement.settle_if_due(facts(&signer, &limits));
     let Then::Fetch(1, Ask::Log { from, .. }) = settling.then else {
@@ -205,7 +223,7 @@ fn an_open_change_is_decided_by_those_here_with_the_reopening() {
     let (host, limits) = (signer(0), Limits::default());
     let facts = facts(&host, &limits);
     let mut settlement = Settlement::new(log_with_accept(0, 18, 20), NOW);
-    let guest = (log(1, 17).claim(), None);
+    let guest = Told::of(log(1, 17).claim(), None);
     let came = settlement.come(facts, 1, run(1), guest);
     assert_eq!(came, Ok(()));
     let Then::Propose(proposal) = settlement.settle_if_due(facts).then else {
@@ -239,13 +257,16 @@ fn an_open_change_without_a_quorum_of_its_roster_stops_a_reopening() {
     let facts = facts(&host, &limits);
     let mut settlement = Settlement::new(log(2, 20), NOW);
     let guest = log_with_accept(1, 20, 20);
-    let told = (guest.claim(), guest.accepted());
+    let told = Told::of(guest.claim(), guest.accepted());
     assert_eq!(settlement.come(facts, 1, run(1), told), Ok(()));
     let then = settlement.settle_if_due(facts).then;
     assert!(matches!(then, Then::Undecided(absent) if absent == Peers::first(1)));
     // Once all are here, no peer goes on by it.
     let claim = log(0, 20).claim();
-    assert_eq!(settlement.come(facts, 0, run(0), (claim, None)), Ok(()));
+    assert_eq!(
+        settlement.come(facts, 0, run(0), Told::of(claim, None)),
+        Ok(())
+    );
     let then = settlement.settle_if_due(facts).then;
     assert!(matches!(then, Then::Propose(proposal) if proposal.decided.is_none()));
 }
