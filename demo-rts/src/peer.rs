@@ -57,6 +57,9 @@ pub struct Peer {
     /// Turns that an earlier run has recorded.
     recorded: u32,
     came_from: Option<PathBuf>,
+    comes_to: Option<MatchId>,
+    /// Its recording holds all of the one that it came from: it was begun before the match was.
+    records_anew: bool,
     /// Turns that this run has executed.
     executed: u32,
     match_id: Option<MatchId>,
@@ -195,13 +198,20 @@ impl Part<'_> {
         }
     }
 
+    /// What is known of the match that this part is in already.
+    fn from(&self) -> Option<&Rejoin> {
+        match self {
+            Part::Rejoin { from, .. } | Part::Reopen { from, .. } | Part::Branch { from, .. } => {
+                Some(from)
+            }
+            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } | Part::PlayOn { .. } => {
+                None
+            }
+        }
+    }
+
     fn recorded(&self) -> u32 {
-        let (Part::Rejoin { from, .. } | Part::Reopen { from, .. } | Part::Branch { from, .. }) =
-            self
-        else {
-            return 0;
-        };
-        let turns = from.log.iter();
+        let turns = self.from().into_iter().flat_map(|from| &from.log);
         turns
             .filter(|record| matches!(record, Record::Bundle(_)))
             .count() as u32
@@ -355,6 +365,8 @@ impl Peer {
             reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
+            comes_to: part.from().map(|from| from.match_id),
+            records_anew: false,
             executed: 0,
             match_id: None,
             quorum_lost: None,
@@ -529,7 +541,10 @@ impl Peer {
                 self.branch = Some((*turn, *match_id));
                 self.found_branch = None;
             }
-            Event::Contacts(contacts) => self.save_contacts(contacts),
+            Event::Contacts(contacts) => {
+                self.records_anew |= self.match_id.is_none();
+                self.save_contacts(contacts);
+            }
             Event::NoQuorum { missing, .. } => self.quorum_lost = Some(missing.clone()),
             Event::RosterChanged { turn, cause, .. } => {
                 (self.rejoining, self.quorum_lost) = (false, None);

@@ -31,7 +31,8 @@ pub enum Event {
         plan: Plan,
     },
     /// Addresses at which the peers of this match can be dialled. Comes when the match begins, and again when a peer's
-    /// address changes or the match is reopened. A game that keeps the newest can return after a crash:
+    /// address changes or the match is reopened; where a match is reopened, also before, once the store holds what the
+    /// earlier run has recorded. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
     /// The world executed a turn. A turn comes again only behind [`Retracted`](Self::Retracted).

@@ -18,7 +18,8 @@ impl Peer {
 
     /// Keeps where the players are found beside the recording, for a later run.
     pub(super) fn save_contacts(&self, contacts: &[Contact]) {
-        let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
+        let match_id = self.match_id.or(self.comes_to);
+        let (Some(path), Some(match_id)) = (&self.replay, match_id) else {
             return;
         };
         if contacts.len() < 2 {

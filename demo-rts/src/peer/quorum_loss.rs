@@ -92,9 +92,11 @@ impl Peer {
 
     /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
     pub(super) fn newest_recording(&self) -> Option<&Path> {
-        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
+        let begun = self.match_id.is_some() || self.records_anew;
+        let replay = self.replay.as_deref().filter(|_| begun);
         let came_from = self.came_from.as_deref();
-        match self.rejoining && self.executed < self.recorded {
+        let lacks = self.rejoining && self.executed < self.recorded;
+        match lacks && !self.records_anew {
             true => came_from.or(replay),
             false => replay.or(came_from),
         }

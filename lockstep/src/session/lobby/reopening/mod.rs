@@ -77,7 +77,7 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::lobby::room::Occupant;
 use crate::session::rejoin::{RejoinContext, encode};
-use crate::{Fault, Incarnation, JoinRefused, LinkId, PeerId};
+use crate::{Contact, Event, Fault, Incarnation, JoinRefused, LinkId, PeerId};
 
 /// Looks for a match that goes on, at peers that are not `here`.
 fn probe_others(
@@ -152,6 +152,13 @@ fn keep(
         core.out
             .extend(accepted.map(Record::Accept).map(Output::Append));
         context.held = Some(Box::new(held));
+        // A later run that comes back by this recording finds the others.
+        let own = Contact {
+            peer: core.id(),
+            addresses: context.addresses.clone(),
+        };
+        let contacts = context.contacts.iter().cloned().chain([own]);
+        core.event(Event::Contacts(contacts.collect()));
     }
     let accepts = accepts.inspect(|accepts| context.accepted = Some(accepts.clone()));
     core.out
