@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Coordinating {
     ballot: Ballot,
     promises: BTreeMap<u8, Promise>,
-    /// The voters that promised in its last ballot: it waits for them, suspected or not.
+    /// The voters that promised in its last ballot: it waits for them, suspected or not, unless a quorum wants them to go.
     promised_before: Peers,
     has_proposed: bool,
 }
@@ -135,7 +135,7 @@ impl Roster {
             true => believed,
             false => answered,
         };
-        let suspects = view.suspects.without(own.promised_before);
+        let suspects = view.suspects.without(own.promised_before).or(unwanted);
         let expected = voters.members().without(suspects.or(view.cheats));
         if !voters.is_quorum(counted) || !expected.is_within(answered) {
             return None;

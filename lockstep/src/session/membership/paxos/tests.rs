@@ -252,6 +252,18 @@ fn quorum_removes_a_peer_that_answers_and_blocks() {
 }
 
 #[test]
+fn a_coordinator_does_not_wait_for_a_peer_that_answered_before_and_is_to_go() {
+    let mut table = Table::new(&[&[4; 4], &[4; 4], &[4; 4], &[4; 4]]);
+    table.tell(0, Input::Coordinate);
+    table.run(|message| matches!(message, Message::Propose(..)));
+    table.said.clear();
+    table.dead.insert(3);
+    table.unwanted.insert(3);
+    table.coordinate(0);
+    assert_eq!(table.values()[0], value(0b0111, 4));
+}
+
+#[test]
 fn a_coordinator_keeps_a_peer_that_was_kept_of_late() {
     let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
     table.unwanted.insert(2);
