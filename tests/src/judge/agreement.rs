@@ -151,19 +151,20 @@ impl Judge {
         if self.scenario.is_hostile(peer) {
             return 0;
         }
-        let PeerFile { log, finals, .. } = &self.peers[peer];
-        let pairs = log.turns[*finals as usize..].iter().zip(turns);
+        let file = &self.peers[peer];
+        let pairs = file.log.turns[file.finals as usize..].iter().zip(turns);
         let alike = pairs.take_while(|(old, new)| old == new).count();
-        let kept = finals + alike as u32;
-        let retracted = log.len() - kept;
-        self.must(peer, Bounded, turns)(turns.len() <= LONGEST_TAIL, "has too long a tail");
+        let kept = file.finals + alike as u32;
+        let retracted = file.log.len() - kept;
+        // A recording that is begun anew has all turns of the one before.
+        let most = LONGEST_TAIL.max(file.given.len().saturating_sub(file.finals) as usize);
+        self.must(peer, Bounded, turns)(turns.len() <= most, "has too long a tail");
         // A joiner gives up turns that it has followed of stalled peers.
         let follows = self.scenario.reopening.is_some();
         let few = self.scenario.has_two_faced() && retracted <= 2 * self.scenario.delay();
         self.must(peer, Agreement, retracted)(retracted == 0 || follows || few, "takes turns back");
         self.peers[peer].log.retract(&self.places, kept);
-        let new = turns[alike..].iter().cloned().map(Record::Bundle);
-        new.for_each(|turn| self.put(peer, &turn));
+        (turns[alike..].iter()).for_each(|of| self.put(peer, &Record::Bundle(of.clone())));
         retracted
     }
 

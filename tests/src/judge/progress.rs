@@ -58,14 +58,17 @@ impl Judge {
         // Turns stall for a change before its cut, and the log has it after the cut.
         let changes = self.core.changes.values();
         let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change, false));
-        // All votes of one stall are one extension.
+        // All votes of one stall are one extension, of which no time passes while the voters stand still.
         let votes = self.peers.iter().filter_map(|file| file.notes.voted_at);
         let mut votes: Vec<Duration> = votes.collect();
         votes.sort();
         votes.dedup_by(|next, last| *next < *last + ONE_STALL);
-        let longer = |at| (at, at + EXTENSION, EXTENSION, false);
-        let extensions = votes.into_iter().map(longer);
-        tenures.chain(changes).chain(extensions).collect()
+        let lasts = EXTENSION + self.scenario.longest_freeze();
+        let longer = |at| (at, at + lasts, EXTENSION, false);
+        tenures
+            .chain(changes)
+            .chain(votes.into_iter().map(longer))
+            .collect()
     }
 
     /// The match begins; the core advances, admits calm joiners, and ends.

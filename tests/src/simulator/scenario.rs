@@ -285,6 +285,16 @@ impl Scenario {
         self.plan.delay_turns.into()
     }
 
+    /// The longest time that one process stands still.
+    pub fn longest_freeze(&self) -> Duration {
+        let faults = self.peers.iter().flat_map(|plan| &plan.faults);
+        let freezes = faults.map(|(_, fault)| match fault {
+            Fault::Freeze(lasts) => *lasts,
+            _ => Duration::ZERO,
+        });
+        freezes.max().unwrap_or_default()
+    }
+
     /// Whether this peer keeps to the protocol, and its world is right.
     pub fn is_sound(&self, peer: usize) -> bool {
         self.peers[peer].hostile.is_none() && self.peers[peer].flaw.is_none()
