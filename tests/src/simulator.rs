@@ -289,7 +289,12 @@ impl<W: Playable> Simulator<W> {
         if timeout {
             self.bound(peer, Asked::Timeout, 1);
         }
-        self.bound(peer, Asked::Outputs, outputs.len());
+        // A log that begins is as long as what its peer has been given before, by its game or by others.
+        let is_record = |of: &&Output| matches!(of, Output::Append(_));
+        let starts = |of: &Output| matches!(of, Output::Append(Record::Start(_)));
+        let given =
+            outputs.iter().filter(is_record).count() * usize::from(outputs.iter().any(starts));
+        self.bound(peer, Asked::Outputs, outputs.len() - given);
         for output in outputs {
             self.trace.output(peer, &output);
             self.perform(peer, output);

@@ -60,15 +60,12 @@ impl Judge {
         let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change, false));
         // All votes of one stall are one extension, of which no time passes while the voters stand still.
         let votes = self.peers.iter().filter_map(|file| file.notes.voted_at);
-        let mut votes: Vec<Duration> = votes.collect();
-        votes.sort();
+        let mut votes = Vec::from_iter(votes.collect::<BTreeSet<Duration>>());
         votes.dedup_by(|next, last| *next < *last + ONE_STALL);
-        let lasts = EXTENSION + self.scenario.longest_freeze();
-        let longer = |at| (at, at + lasts, EXTENSION, false);
-        tenures
-            .chain(changes)
-            .chain(votes.into_iter().map(longer))
-            .collect()
+        let still = self.scenario.longest_freeze();
+        let longer = |at| (at, at + EXTENSION + still, EXTENSION, false);
+        let votes = votes.into_iter().map(longer);
+        tenures.chain(changes).chain(votes).collect()
     }
 
     /// The match begins; the core advances, admits calm joiners, and ends.

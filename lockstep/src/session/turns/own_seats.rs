@@ -96,7 +96,8 @@ impl OwnSeats {
         }
     }
 
-    /// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
+    /// Fills a batch from all own seats: notes first, then commands unless the match is paused, of another seat first each
+    /// turn, so that none starves the others.
     pub(super) fn fill(&mut self, batch: &mut Batch, paused: bool, limits: &Limits) {
         // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, load, epoch and
         // snapshot.
@@ -116,12 +117,16 @@ impl OwnSeats {
         let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
         let seats = self.seats.len();
         let mut parts: Vec<(Seat, Vec<LogEntry>, Option<u32>)> = Vec::with_capacity(seats);
-        for step in 0..seats {
-            let seat = &mut self.seats[(batch.turn.0 as usize + step) % seats];
+        for seat in &mut self.seats {
             let mut entries = Vec::new();
-            let (used, first) = seat.fill(batch.turn.0, room, paused, &mut entries);
-            room -= used;
-            parts.push((seat.seat, entries, first));
+            room -= seat.fill_notes(room, &mut entries);
+            parts.push((seat.seat, entries, None));
+        }
+        for step in (0..seats).filter(|_| !paused) {
+            let at = (batch.turn.0 as usize + step) % seats;
+            let (_, entries, first) = &mut parts[at];
+            let (used, number) = self.seats[at].fill_commands(batch.turn.0, room, entries);
+            (room, *first) = (room - used, number);
         }
         parts.sort_by_key(|(seat, ..)| *seat);
         for (_, entries, first) in parts {
@@ -163,15 +168,9 @@ impl OwnSeat {
         self.waiting.push_back(command.into());
     }
 
-    /// Moves into `batch` what fits into `room` more bytes: notes first, then commands unless the match is paused.
-    /// What does not fit spills into the next turn, in order. Returns the bytes used and the first command's number.
-    fn fill(
-        &mut self,
-        turn: u32,
-        room: usize,
-        paused: bool,
-        entries: &mut Vec<LogEntry>,
-    ) -> (usize, Option<u32>) {
+    /// Moves notes into `entries` that fit into `room` more bytes. What does not fit spills into the next turn, in order.
+    /// The bytes used.
+    fn fill_notes(&mut self, room: usize, entries: &mut Vec<LogEntry>) -> usize {
         let mut used = 0;
         let mut chatted = false;
         while let Some(note) = self.notes.front() {
@@ -185,7 +184,7 @@ impl OwnSeat {
                 0
             };
             if used + bytes > room {
-                return (used, None);
+                break;
             }
             used += bytes;
             let what = self.notes.pop_front().expect("the front was just seen");
@@ -194,12 +193,19 @@ impl OwnSeat {
                 what,
             });
         }
-        if paused {
-            return (used, None);
-        }
+        used
+    }
+
+    /// The same for commands. The bytes used, and the first command's number.
+    fn fill_commands(
+        &mut self,
+        turn: u32,
+        room: usize,
+        entries: &mut Vec<LogEntry>,
+    ) -> (usize, Option<u32>) {
         let first = self.executed + self.sealed as u32;
         let from = self.sealed;
-        used += 5;
+        let mut used = 5;
         while let Some(command) = self.waiting.get(self.sealed) {
             let bytes = 3 + command.len();
             if used + bytes > room {
@@ -214,7 +220,7 @@ impl OwnSeat {
         }
         let count = self.sealed - from;
         if count == 0 {
-            return (used - 5, None);
+            return (0, None);
         }
         self.in_flight.push_back((turn, first, count));
         (used, Some(first))
