@@ -36,6 +36,9 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Grid {
     low: Vec2,
+    /// From `low` to the other corner, in bits of [`Num`].
+    width: u32,
+    height: u32,
     /// A cell's side is 2^shift in bits of [`Num`].
     shift: u32,
     columns: u32,
@@ -69,6 +72,8 @@ impl Grid {
         let (columns, rows) = ((width >> shift) + 1, (height >> shift) + 1);
         Self {
             low,
+            width,
+            height,
             shift,
             columns,
             rows,
@@ -150,11 +155,16 @@ impl Grid {
     pub fn runs(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = Range<usize>> + '_ {
         let (left, bottom) = self.column_and_row(low);
         let (right, top) = self.column_and_row(high);
-        let end = if left > right { bottom } else { top + 1 };
+        // There are at most 2^22 cells.
+        let end = if left > right {
+            bottom
+        } else {
+            top.wrapping_add(1)
+        };
         (bottom..end).map(move |row| {
-            let first = row * self.columns;
-            let from = self.starts[(first + left) as usize];
-            let to = self.starts[(first + right) as usize + 1];
+            let first = row.wrapping_mul(self.columns);
+            let from = self.starts[first.wrapping_add(left) as usize];
+            let to = self.starts[first.wrapping_add(right).wrapping_add(1) as usize];
             from as usize..to as usize
         })
     }
@@ -185,6 +195,20 @@ impl Grid {
 
     #[inline]
     fn column_and_row(&self, position: Vec2) -> (u32, u32) {
+        // Both wrap to more than the rectangle's size below `low`.
+        let x = position.x.to_bits().wrapping_sub(self.low.x.to_bits()) as u32;
+        let y = position.y.to_bits().wrapping_sub(self.low.y.to_bits()) as u32;
+        if x <= self.width && y <= self.height {
+            (x.wrapping_shr(self.shift), y.wrapping_shr(self.shift))
+        } else {
+            self.nearest_column_and_row(position)
+        }
+    }
+
+    /// The same for a position outside of the rectangle. Few are, so the branch above costs less than
+    /// clamping every position.
+    #[cold]
+    fn nearest_column_and_row(&self, position: Vec2) -> (u32, u32) {
         let column = span(self.low.x, position.x) >> self.shift;
         let row = span(self.low.y, position.y) >> self.shift;
         (column.min(self.columns - 1), row.min(self.rows - 1))
@@ -300,6 +324,17 @@ mod tests {
             let places: Vec<usize> = grid.runs(low, high).flatten().collect();
             prop_assert!(places.is_sorted_by(|a, b| a < b));
             prop_assert_eq!(places.iter().map(|place| grid.order[*place]).collect::<Vec<_>>(), found);
+        }
+
+        #[test]
+        fn a_position_counts_where_the_grid_is_nearest(grid in any_grid(), at in any_position()) {
+            let (columns, rows) = grid.size();
+            let cell = |low: Num, at: Num, cells: u32| {
+                let beyond = i64::from(at.to_bits()) - i64::from(low.to_bits());
+                (beyond >> grid.shift).clamp(0, i64::from(cells) - 1)
+            };
+            let (column, row) = (cell(grid.low.x, at.x, columns), cell(grid.low.y, at.y, rows));
+            prop_assert_eq!(i64::from(grid.cell_of(at)), row * i64::from(columns) + column);
         }
 
         #[test]

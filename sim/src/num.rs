@@ -15,6 +15,7 @@ pub type Wide = fixed::FixedI64<U32>;
 pub type Square = fixed::FixedU64<U32>;
 
 /// The largest integer whose square is at most `value`. Exact for every input.
+#[inline]
 #[must_use]
 pub const fn isqrt(value: u64) -> u32 {
     value.isqrt() as u32
@@ -27,6 +28,7 @@ pub const fn isqrt(value: u64) -> u32 {
 /// let nine = Num::from_num(3).wide_mul(Num::from_num(3));
 /// assert_eq!(sqrt(nine), 3);
 /// ```
+#[inline]
 #[must_use]
 pub fn sqrt(value: Wide) -> Num {
     let bits = u64::try_from(value.to_bits()).unwrap_or(0);

@@ -15,12 +15,14 @@ pub struct Id {
 
 impl Id {
     /// Both numbers in one, in the same order: the slot above the generation.
+    #[inline]
     #[must_use]
     pub const fn pack(self) -> u64 {
         (self.slot as u64) << 32 | self.generation as u64
     }
 
     /// The id that [`pack`](Self::pack) packed. Any number is some id, though perhaps of nothing.
+    #[inline]
     #[must_use]
     pub const fn unpack(packed: u64) -> Self {
         Self {

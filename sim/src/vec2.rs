@@ -3,6 +3,7 @@
 use crate::num::{length_of, narrowed};
 use crate::{Angle, Num, Square, Wide};
 use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 /// A point or a vector. `x` grows to the right, `y` the way the game likes.
@@ -11,9 +12,7 @@ use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 /// the ends of [`Num`], and nothing panics. Lengths are compared by their exact squares.
 ///
 /// The order is by `x`, then `y`: good for sorting, without meaning in the plane.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Vec2 {
     /// To the right.
     pub x: Num,
@@ -49,12 +48,9 @@ impl Vec2 {
             .wide_mul(other.x)
             .wrapping_add(self.y.wide_mul(other.y));
         // Each product lies between −(2^62 − 2^31) and 2^62: only the sum 2^63 wraps, to a value that no
-        // other sum has. In loops this comparison runs eight at a time, unlike a saturating sum.
-        if sum.to_bits() == i64::MIN {
-            Wide::MAX
-        } else {
-            sum
-        }
+        // other sum has. One less than that value is the highest. Loops do this for many vectors at once.
+        let wrapped = (sum.to_bits() == i64::MIN) as i64;
+        sum.wrapping_sub(Wide::from_bits(wrapped))
     }
 
     /// The cross product: positive when `other` lies counter-clockwise of `self` (with `y` upwards). Exact.
@@ -167,10 +163,12 @@ impl Vec2 {
         } else {
             (aside, along)
         };
-        Self::new(
-            if self.x < 0 { -x } else { x },
-            if self.y < 0 { -y } else { y },
-        )
+        // No part is longer than `longest`, so it can be negated. Signs are as good as random: no branches.
+        let signed = |part: Num, sign: Num| {
+            let mask = Num::from_bits(sign.to_bits() >> 31);
+            (part ^ mask).wrapping_sub(mask)
+        };
+        Self::new(signed(x, self.x), signed(y, self.y))
     }
 
     /// This point, moved towards `target` by at most `most`; `target` once it is in reach. A negative `most` counts
@@ -232,6 +230,20 @@ impl Vec2 {
     #[must_use]
     pub fn clamp_to(self, low: Self, high: Self) -> Self {
         Self::new(self.x.min(high.x).max(low.x), self.y.min(high.y).max(low.y))
+    }
+}
+
+/// Compares both coordinates without a branch: places and vectors are as good as random.
+impl PartialEq for Vec2 {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        (self.x == other.x) & (self.y == other.y)
+    }
+}
+
+impl Hash for Vec2 {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.x, self.y).hash(state);
     }
 }
 
@@ -381,6 +393,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn vectors_are_equal_where_both_coordinates_are(a in any_vector(), b in any_vector()) {
+            prop_assert_eq!(a == b, (a.x, a.y) == (b.x, b.y));
+            prop_assert_eq!(a, a);
+            prop_assert_eq!(Vec2::new(a.x, b.y) == a, b.y == a.y);
+        }
+
         #[test]
         fn nothing_panics(a in any_vector(), b in any_vector(), n in any_num(), units: u16) {
             let _ = (a + b, a - b, -a, a * n, a.dot(b), a.length(), a.distance(b));
