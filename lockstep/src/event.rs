@@ -291,7 +291,7 @@ pub struct Desync {
     pub minority: Vec<PeerId>,
     /// Whether the match goes on without the minority, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
     pub goes_on: bool,
-    /// The folder of this peer's desync report, once written.
+    /// The folder of this peer's desync report. `None` where it could not be written within 2 s: the folder may follow.
     pub report: Option<PathBuf>,
 }
 

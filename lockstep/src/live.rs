@@ -1,9 +1,10 @@
-//! The network thread: it owns session, transport and log store. The game thread holds two bounded queues: the
-//! messages it sends, and the work and events it takes.
+//! The network thread owns session and transport, the log thread the log store. The game thread holds two bounded
+//! queues: the messages it sends, and the work and events it takes.
 
 mod alone;
 mod asked;
 mod clock;
+mod log_thread;
 mod network;
 mod report;
 
@@ -19,7 +20,9 @@ use crate::{
 };
 use alone::Alone;
 use asked::Asked;
+use log_thread::LogThread;
 use network::{Network as NetworkThread, Shared, ToNetwork};
+use report::Reporter;
 use sim::{RulesId, Seat};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -144,8 +147,8 @@ pub enum Error {
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Randomness,
-    /// The network thread could not be started.
-    #[error("the network thread could not be started: {0}")]
+    /// The network thread or the log thread could not be started.
+    #[error("a thread of the match could not be started: {0}")]
     Thread(std::io::Error),
 }
 
@@ -413,17 +416,11 @@ impl Live {
         };
         let session = Session::new(session, network.signer)?;
         let waker = network.transport.waker();
+        let reporter = Reporter::new(config.reports, config.limits.clone());
+        let log = LogThread::start(log, reporter, waker.clone()).map_err(Error::Thread)?;
         let shared = Arc::new(Shared::default());
         let (to_network, from_game) = std::sync::mpsc::sync_channel(TO_NETWORK);
-        let thread = NetworkThread::new(
-            session,
-            network.transport,
-            log,
-            from_game,
-            shared.clone(),
-            config.reports,
-            config.limits.clone(),
-        );
+        let thread = NetworkThread::new(session, network.transport, log, from_game, shared.clone());
         let thread = std::thread::Builder::new()
             .name("lockstep".to_owned())
             .spawn(move || thread.run_to_the_end())

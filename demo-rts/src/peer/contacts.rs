@@ -17,8 +17,9 @@ impl Peer {
     }
 
     /// Keeps where the players are found beside the recording, for a later run.
-    pub(super) fn save_contacts(&self, contacts: &[Contact]) {
+    pub(super) fn save_contacts(&mut self, contacts: &[Contact]) {
         let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
+            self.unsaved_contacts = contacts.to_vec();
             return;
         };
         if contacts.len() < 2 {

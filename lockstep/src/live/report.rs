@@ -1,27 +1,90 @@
-//! What a peer writes when a desync is found: the world it has, the log it has, and a text that says what happened.
+//! Desync reports: a folder with the peer's world, its log, and a text that says what happened. The network thread
+//! holds the event back until the report is written; the log thread writes it.
 
 use crate::log::{Codec, LogStore, Record, Start};
 use crate::{Desync, Event, Limits, TurnNumber};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(super) struct Report {
+/// The network thread's part: desyncs that the game has not heard of yet.
+#[derive(Default)]
+pub(super) struct Untold {
+    /// The world's snapshot has been asked for.
+    pending: Option<Desync>,
+    /// Reports that are being written, with their numbers and how long the game waits for them. At most [`MOST`].
+    writing: VecDeque<(u32, Duration, Desync)>,
+    requests: u32,
+}
+
+/// A report to write.
+pub(super) struct Request {
+    pub(super) number: u32,
+    desync: Desync,
+    /// Turns that the world has executed, and its bytes.
+    snapshot: Option<(u32, Arc<[u8]>)>,
+}
+
+impl Untold {
+    /// A desync was found; the world's snapshot has been asked for.
+    pub(super) fn begin(&mut self, desync: Desync) {
+        self.pending = Some(desync);
+    }
+
+    /// The report to write, once the snapshot is here, or where it will not come.
+    pub(super) fn request(
+        &mut self,
+        now: Duration,
+        snapshot: Option<(u32, Arc<[u8]>)>,
+    ) -> Option<Request> {
+        let desync = self.pending.take()?;
+        let number = self.requests;
+        self.requests += 1;
+        if self.writing.len() >= MOST {
+            self.writing.push_front((number, now, desync));
+            return None;
+        }
+        let until = now + PATIENCE;
+        self.writing.push_back((number, until, desync.clone()));
+        Some(Request {
+            number,
+            desync,
+            snapshot,
+        })
+    }
+
+    /// The event to tell now that a report was written, unless it was told already.
+    pub(super) fn written(&mut self, number: u32, folder: Option<PathBuf>) -> Option<Event> {
+        let at = self.writing.iter().position(|(of, ..)| *of == number)?;
+        let (_, _, desync) = self.writing.remove(at)?;
+        let report = folder;
+        Some(Event::Desync(Desync { report, ..desync }))
+    }
+
+    /// The event of a report that takes too long.
+    pub(super) fn overdue(&mut self, now: Duration) -> Option<Event> {
+        let (_, _, desync) = self.writing.pop_front_if(|(_, until, _)| *until <= now)?;
+        Some(Event::Desync(desync))
+    }
+}
+
+/// The log thread's part.
+pub(super) struct Reporter {
     folder: PathBuf,
     limits: Limits,
     start: Option<Arc<Start>>,
-    pending: Option<Desync>,
 }
 
-impl Report {
+impl Reporter {
     pub(super) fn new(folder: PathBuf, limits: Limits) -> Self {
-        Report {
+        Reporter {
             folder,
             limits,
             start: None,
-            pending: None,
         }
     }
 
@@ -31,34 +94,11 @@ impl Report {
         }
     }
 
-    /// A desync was found; the world's snapshot has been asked for.
-    pub(super) fn begin(&mut self, desync: Desync) {
-        self.pending = Some(desync);
-    }
-
-    /// The event to tell, once the snapshot is here and everything is written.
-    pub(super) fn snapshot(
-        &mut self,
-        turns: u32,
-        bytes: &[u8],
-        log: &mut dyn LogStore,
-    ) -> Option<Event> {
-        let desync = self.pending.take()?;
-        Some(self.write(desync, Some((turns, bytes)), log))
-    }
-
-    /// The event to tell where the match ends before the snapshot came.
-    pub(super) fn give_up(&mut self, log: &mut dyn LogStore) -> Option<Event> {
-        let desync = self.pending.take()?;
-        Some(self.write(desync, None, log))
-    }
-
-    fn write(
-        &self,
-        mut desync: Desync,
-        snapshot: Option<(u32, &[u8])>,
-        log: &mut dyn LogStore,
-    ) -> Event {
+    /// Writes a report, and returns its folder.
+    pub(super) fn write(&self, request: Request, log: &mut dyn LogStore) -> Option<PathBuf> {
+        let Request {
+            desync, snapshot, ..
+        } = request;
         let own = desync
             .reports
             .iter()
@@ -69,23 +109,22 @@ impl Report {
             None => format!("desync-turn-{}-seat-{own}", desync.turn),
         };
         let folder = self.folder.join(name);
-        if self.write_to(&folder, &desync, snapshot, log).is_ok() {
-            desync.report = Some(folder);
-        }
-        Event::Desync(desync)
+        let written = self.write_to(&folder, &desync, snapshot, log);
+        written.is_ok().then_some(folder)
     }
 
     fn write_to(
         &self,
         folder: &Path,
         desync: &Desync,
-        snapshot: Option<(u32, &[u8])>,
+        snapshot: Option<(u32, Arc<[u8]>)>,
         log: &mut dyn LogStore,
     ) -> io::Result<()> {
         fs::create_dir_all(folder)?;
+        let turns = snapshot.as_ref().map(|(turns, _)| *turns);
         fs::write(
             folder.join("report.txt"),
-            self.text(desync, snapshot.map(|(turns, _)| turns), log.path()),
+            self.text(desync, turns, log.path()),
         )?;
         if let Some((_, bytes)) = snapshot {
             fs::write(folder.join("world.snapshot"), bytes)?;
@@ -141,3 +180,8 @@ impl Report {
         text
     }
 }
+
+/// How long the game waits for a report before it hears of the desync without one.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Reports that wait for the disk, each with a snapshot.
+const MOST: usize = 4;

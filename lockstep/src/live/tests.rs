@@ -1,5 +1,10 @@
 //! What a match alone takes from the game that plays it.
 
+#[cfg(feature = "quic")]
+mod disk;
+#[cfg(feature = "quic")]
+mod peers;
+
 use super::*;
 use crate::{Match, Status};
 use sim::{Checksum, Entry, Outcome, Simulation, Start};
