@@ -106,7 +106,9 @@ impl Problem {
             | Problem::Ticket(_)
             | Problem::NotRecorded
             | Problem::KeyWithoutSeat => USAGE,
-            Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
+            Problem::Live(lockstep::live::Error::Config(
+                ConfigError::OnlySelf | ConfigError::OwnKey,
+            )) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,
                 ..

@@ -15,7 +15,7 @@ use crate::Live;
 /// A world that follows a source of turns.
 ///
 /// Call [`issue`](Self::issue) when the player acts, [`poll`](Self::poll) once a frame, and draw
-/// [`world`](Self::world).
+/// [`world`](Self::world). Dropping a live match does not leave it: see [`Live`](crate::Live).
 pub struct Match<
     S: Simulation,
     #[cfg(feature = "live")] T: TurnSource = Live,

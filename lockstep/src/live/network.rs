@@ -178,6 +178,7 @@ impl Network {
     fn run(mut self) {
         while self.ended.is_none() {
             if !self.take_from_game() {
+                self.handle(Input::Quit);
                 break;
             }
             self.take_from_log();

@@ -106,6 +106,10 @@ impl Session {
                 addresses,
                 rules,
             } => {
+                // No link proves the key of its own other end.
+                if host == core.id() {
+                    return Err(ConfigError::OwnKey);
+                }
                 let invitation = Invitation {
                     match_id,
                     secret,
@@ -376,6 +380,13 @@ impl Session {
                     self.step(step);
                 }
             },
+            Input::Quit => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.say_goodbye(core);
+                    self.ended_stats = playing.stats(core.now);
+                    self.phase = Phase::Over;
+                }
+            }
             Input::Timeout => {}
         }
     }
@@ -529,8 +540,8 @@ impl Session {
 
     /// A link that was closed from here is gone for the lobby or the match as much as one that broke.
     fn drain_closed_links(&mut self) {
-        while let Some(gone) = self.core.closed.pop() {
-            self.link_gone(gone, LinkError::Violation);
+        while let Some((gone, why)) = self.core.closed.pop() {
+            self.link_gone(gone, why);
         }
     }
 

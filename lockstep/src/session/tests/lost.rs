@@ -339,3 +339,25 @@ fn wait_without_a_quorum_names_all_missing_players() {
     });
     assert_eq!(on, Some(vec![Seat(1), Seat(2), Seat(3)]));
 }
+
+#[test]
+fn the_others_go_on_within_a_second_of_a_goodbye() {
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.input(1, Input::Quit);
+    net.run(net.now() + Duration::from_millis(100));
+    net.kill(1);
+    net.run(Duration::from_secs(30));
+    let survivor = &net.peers[0];
+    assert_eq!(survivor.turns.len(), 60);
+    assert_eq!(survivor.turns, net.peers[2].turns);
+    for at in [0, 2] {
+        let stalled = net.session(at).stats().stalled;
+        assert!(stalled < Duration::from_secs(1), "{stalled:?}");
+    }
+    let lost = survivor.events.iter().filter_map(|event| match event {
+        Event::LinkLost { peer, why } => Some((*peer, *why)),
+        _ => None,
+    });
+    assert_eq!(lost.collect::<Vec<_>>(), [(id(1), LinkError::Closed)]);
+}
