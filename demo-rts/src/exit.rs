@@ -163,6 +163,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::Undecided { .. } => "undecided",
         EndReason::World => "world",
+        EndReason::WorldFault { .. } => "world-fault",
         EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
         _ => "other",

@@ -170,6 +170,8 @@ pub struct Live {
     /// What the work that was handed out last asks for, until it is answered.
     asked: Option<Asked>,
     decided: bool,
+    /// The world has panicked: nothing more is asked of it.
+    faulted: bool,
     next_turn: TurnNumber,
     /// Commands of turns before this one do not wait any more.
     counted: TurnNumber,
@@ -441,6 +443,7 @@ impl Live {
             doors: BTreeMap::new(),
             asked: None,
             decided: false,
+            faulted: false,
             next_turn: TurnNumber(0),
             counted: TurnNumber(0),
             plan: config.host.terms.plan,
@@ -508,6 +511,9 @@ impl TurnSource for Live {
             "the last piece of work was not answered"
         );
         self.take_started();
+        if self.faulted {
+            return None;
+        }
         let work = loop {
             let work = self.shared.lock().work.pop_front()?;
             // Turns after the one that decided the match do not count on any peer.
@@ -526,6 +532,7 @@ impl TurnSource for Live {
             return Err(WrongAnswer::OtherKind);
         }
         self.asked = None;
+        self.faulted |= matches!(answer, Answer::Faulted { .. });
         if let Answer::Executed { outcome, .. } = &answer {
             self.decided |= outcome.is_some();
             self.next_turn = self.next_turn.next();

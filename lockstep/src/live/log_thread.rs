@@ -22,9 +22,10 @@ pub(super) enum Told {
     Failed(StoreError),
     /// All up to this sync is durable.
     Synced(u64),
-    /// This desync report was written to the folder, or could not be written.
+    /// A report was written to the folder, or could not be written: that of the desync of this number, or that of the
+    /// world's fault.
     Reported {
-        number: u32,
+        number: Option<u32>,
         folder: Option<PathBuf>,
     },
 }
@@ -189,8 +190,8 @@ impl Shared {
                     syncing = true;
                 }
                 Some(Job::Report(request)) => {
-                    let number = request.number;
-                    let folder = reporter.write(request, store);
+                    let number = request.number();
+                    let folder = reporter.write(&request, store);
                     self.tell(Told::Reported { number, folder });
                 }
                 Some(Job::Close) => return self.tell_failure(store.close()),

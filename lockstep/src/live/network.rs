@@ -2,12 +2,13 @@
 
 use super::clock::Clock;
 use super::log_thread::{LogThread, Told};
-use super::report::Untold;
+use super::report::{Request, Untold};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
     Channel, EndReason, Ended, Event, LinkError, LinkEvent, LinkId, Status, Traffic, Transport,
 };
+use sim::Seat;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -139,6 +140,8 @@ pub(super) struct Network {
     /// Links that took no more messages.
     blocked: Vec<LinkId>,
     desyncs: Untold,
+    /// This peer's lowest seat, once it is known.
+    own: Seat,
     ended: Option<Event>,
     measured_at: Duration,
 }
@@ -160,6 +163,7 @@ impl Network {
             saves: VecDeque::new(),
             blocked: Vec::new(),
             desyncs: Untold::default(),
+            own: Seat(0),
             ended: None,
             measured_at: Duration::ZERO,
         }
@@ -222,6 +226,15 @@ impl Network {
         match answer {
             Answer::Ready { checksum } => self.handle(Input::Loaded { checksum }),
             Answer::Failed => self.handle(Input::LoadFailed),
+            Answer::Faulted { turn, message } => {
+                let request = Request::Fault {
+                    own: self.own,
+                    turn,
+                    message: message.clone(),
+                };
+                self.handle(Input::WorldFaulted { turn, message });
+                self.log.report(request);
+            }
             Answer::Executed {
                 checksum,
                 outcome,
@@ -300,7 +313,8 @@ impl Network {
                 Told::Failed(why) => self.push(Event::RecordingStopped { why }),
                 Told::Synced(id) => self.handle(Input::Synced(id)),
                 Told::Reported { number, folder } => {
-                    if let Some(event) = self.desyncs.written(number, folder) {
+                    let event = number.and_then(|number| self.desyncs.written(number, folder));
+                    if let Some(event) = event {
                         self.push(event);
                     }
                 }
@@ -359,7 +373,12 @@ impl Network {
                 self.desyncs.begin(desync);
             }
             Output::Event(event @ Event::Ended(_)) => self.ended = Some(event),
-            Output::Event(event) => self.push(event),
+            Output::Event(event) => {
+                if let Event::Started { own, .. } = &event {
+                    self.own = own.first().copied().unwrap_or(self.own);
+                }
+                self.push(event);
+            }
         }
     }
 
@@ -398,7 +417,7 @@ impl Network {
             transport,
             log,
             mut desyncs,
-            ended,
+            mut ended,
             ..
         } = self;
         let traffic = transport.traffic();
@@ -408,7 +427,14 @@ impl Network {
         for told in log.told() {
             match told {
                 Told::Failed(why) => state.push(Event::RecordingStopped { why }),
-                Told::Reported { number, folder } => {
+                Told::Reported {
+                    number: None,
+                    folder,
+                } => tell_report(&mut ended, folder),
+                Told::Reported {
+                    number: Some(number),
+                    folder,
+                } => {
                     if let Some(event) = desyncs.written(number, folder) {
                         state.push(event);
                     }
@@ -425,5 +451,14 @@ impl Network {
         state.ended = ended;
         drop(state);
         shared.changed.notify_all();
+    }
+}
+
+/// The end that a fault of the world has brought names the folder of its report.
+fn tell_report(ended: &mut Option<Event>, folder: Option<std::path::PathBuf>) {
+    if let Some(Event::Ended(ended)) = ended
+        && let EndReason::WorldFault { report, .. } = &mut ended.reason
+    {
+        *report = folder;
     }
 }

@@ -1,8 +1,10 @@
-//! Desync reports: a folder with the peer's world, its log, and a text that says what happened. The network thread
-//! holds the event back until the report is written; the log thread writes it.
+//! Reports of desyncs and of the world's faults: a folder with the peer's log, its world where there is one, and a text
+//! that says what happened. The network thread holds the event back until the report is written; the log thread writes
+//! it.
 
 use crate::log::{Codec, LogStore, Record, Start};
 use crate::{Desync, Event, Limits, TurnNumber};
+use sim::Seat;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
@@ -22,11 +24,47 @@ pub(super) struct Untold {
 }
 
 /// A report to write.
-pub(super) struct Request {
-    pub(super) number: u32,
-    desync: Desync,
-    /// Turns that the world has executed, and its bytes.
-    snapshot: Option<(u32, Arc<[u8]>)>,
+pub(super) enum Request {
+    Desync {
+        number: u32,
+        desync: Desync,
+        /// Turns that the world has executed, and its bytes.
+        snapshot: Option<(u32, Arc<[u8]>)>,
+    },
+    /// The world of the peer with this seat panicked in this turn.
+    Fault {
+        own: Seat,
+        turn: TurnNumber,
+        message: String,
+    },
+}
+
+impl Request {
+    /// The number of its desync.
+    pub(super) fn number(&self) -> Option<u32> {
+        match self {
+            Request::Desync { number, .. } => Some(*number),
+            Request::Fault { .. } => None,
+        }
+    }
+
+    /// What tells its folder from others of the match.
+    fn name(&self) -> (&'static str, TurnNumber, Seat) {
+        match self {
+            Request::Desync { desync, .. } => {
+                let own = desync.reports.iter().find(|side| side.own);
+                ("desync", desync.turn, own.map_or(Seat(0), |side| side.seat))
+            }
+            Request::Fault { own, turn, .. } => ("fault", *turn, *own),
+        }
+    }
+
+    fn snapshot(&self) -> Option<&(u32, Arc<[u8]>)> {
+        match self {
+            Request::Desync { snapshot, .. } => snapshot.as_ref(),
+            Request::Fault { .. } => None,
+        }
+    }
 }
 
 impl Untold {
@@ -50,7 +88,7 @@ impl Untold {
         }
         let until = now + PATIENCE;
         self.writing.push_back((number, until, desync.clone()));
-        Some(Request {
+        Some(Request::Desync {
             number,
             desync,
             snapshot,
@@ -95,38 +133,21 @@ impl Reporter {
     }
 
     /// Writes a report, and returns its folder.
-    pub(super) fn write(&self, request: Request, log: &mut dyn LogStore) -> Option<PathBuf> {
-        let Request {
-            desync, snapshot, ..
-        } = request;
-        let own = desync
-            .reports
-            .iter()
-            .find(|side| side.own)
-            .map_or(0, |side| side.seat.0);
+    pub(super) fn write(&self, request: &Request, log: &mut dyn LogStore) -> Option<PathBuf> {
+        let (kind, turn, Seat(own)) = request.name();
         let name = match &self.start {
-            Some(start) => format!("desync-{}-turn-{}-seat-{own}", start.match_id, desync.turn),
-            None => format!("desync-turn-{}-seat-{own}", desync.turn),
+            Some(start) => format!("{kind}-{}-turn-{turn}-seat-{own}", start.match_id),
+            None => format!("{kind}-turn-{turn}-seat-{own}"),
         };
         let folder = self.folder.join(name);
-        let written = self.write_to(&folder, &desync, snapshot, log);
+        let written = self.write_to(&folder, request, log);
         written.is_ok().then_some(folder)
     }
 
-    fn write_to(
-        &self,
-        folder: &Path,
-        desync: &Desync,
-        snapshot: Option<(u32, Arc<[u8]>)>,
-        log: &mut dyn LogStore,
-    ) -> io::Result<()> {
+    fn write_to(&self, folder: &Path, request: &Request, log: &mut dyn LogStore) -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        let turns = snapshot.as_ref().map(|(turns, _)| *turns);
-        fs::write(
-            folder.join("report.txt"),
-            self.text(desync, turns, log.path()),
-        )?;
-        if let Some((_, bytes)) = snapshot {
+        fs::write(folder.join("report.txt"), self.text(request, log.path()))?;
+        if let Some((_, bytes)) = request.snapshot() {
             fs::write(folder.join("world.snapshot"), bytes)?;
         }
         let mut codec = Codec::default();
@@ -138,32 +159,27 @@ impl Reporter {
         fs::write(folder.join("match.log"), bytes)
     }
 
-    fn text(&self, desync: &Desync, turns: Option<u32>, replay: Option<&Path>) -> String {
+    fn text(&self, request: &Request, replay: Option<&Path>) -> String {
         let mut text = String::new();
-        let _ = writeln!(
-            text,
-            "The worlds of this match's peers differ after turn {}.\n",
-            desync.turn
-        );
+        let _ = match request {
+            Request::Desync { desync, .. } => writeln!(
+                text,
+                "The worlds of this match's peers differ after turn {}.\n",
+                desync.turn
+            ),
+            Request::Fault { turn, message, .. } => writeln!(
+                text,
+                "The game's world panicked in turn {turn}: {message}\n\n\
+                 This is a fault of the game. The log ends with that turn, so the fault can be repeated.\n"
+            ),
+        };
         if let Some(start) = &self.start {
             let _ = writeln!(text, "match  {}\nbuild  {}", start.match_id, start.build);
         }
-        for side in &desync.reports {
-            let own = if side.own { "  (this peer)" } else { "" };
-            let _ = write!(
-                text,
-                "seat {}  peer {}  checksum {}",
-                side.seat.0, side.peer, side.checksum
-            );
-            if let Some(hash) = side.log_hash {
-                let _ = write!(text, "  log {hash}");
-            }
-            let minority = match desync.minority.contains(&side.peer) {
-                true => "  (differs from most)",
-                false => "",
-            };
-            let _ = writeln!(text, "{own}{minority}");
+        if let Request::Desync { desync, .. } = request {
+            put_sides(&mut text, desync);
         }
+        let turns = request.snapshot().map(|(turns, _)| *turns);
         if let Some(turns) = turns {
             let _ = writeln!(
                 text,
@@ -178,6 +194,26 @@ impl Reporter {
             let _ = writeln!(text, "replay          {}", replay.display());
         }
         text
+    }
+}
+
+/// What each side of a desync has reported.
+fn put_sides(text: &mut String, desync: &Desync) {
+    for side in &desync.reports {
+        let own = if side.own { "  (this peer)" } else { "" };
+        let _ = write!(
+            text,
+            "seat {}  peer {}  checksum {}",
+            side.seat.0, side.peer, side.checksum
+        );
+        if let Some(hash) = side.log_hash {
+            let _ = write!(text, "  log {hash}");
+        }
+        let minority = match desync.minority.contains(&side.peer) {
+            true => "  (differs from most)",
+            false => "",
+        };
+        let _ = writeln!(text, "{own}{minority}");
     }
 }
 

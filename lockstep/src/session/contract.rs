@@ -61,6 +61,13 @@ pub enum Input<'a> {
     },
     /// The world could not be built.
     LoadFailed,
+    /// The world panicked, and is used no more.
+    WorldFaulted {
+        /// The turn that it executed, or would have executed next.
+        turn: TurnNumber,
+        /// What the panic said.
+        message: String,
+    },
     /// A command for one of this peer's seats, which the caller has checked against the limits.
     Issue {
         /// The seat.

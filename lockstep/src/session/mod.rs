@@ -314,14 +314,12 @@ impl Session {
                     Phase::Over => {}
                 }
             }
-            Input::LoadFailed => {
-                if let Phase::Playing(playing) = &mut self.phase {
-                    playing.finish(core, EndReason::World);
-                } else {
-                    let _ = self.leave();
-                    self.step(Step::End(EndReason::World));
-                }
-            }
+            Input::LoadFailed => self.lose_world(EndReason::World),
+            Input::WorldFaulted { turn, message } => self.lose_world(EndReason::WorldFault {
+                turn,
+                message,
+                report: None,
+            }),
             Input::Issue { seat, command } => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.issue(seat, command);
@@ -548,6 +546,17 @@ impl Session {
     fn note(&mut self, what: What) {
         if let Phase::Playing(playing) = &mut self.phase {
             playing.note(what);
+        }
+    }
+
+    /// There is no world any more: the match is over for this peer.
+    fn lose_world(&mut self, reason: EndReason) {
+        if let Phase::Playing(playing) = &mut self.phase {
+            playing.say_goodbye(&mut self.core);
+            playing.finish(&mut self.core, reason);
+        } else {
+            let _ = self.leave();
+            self.step(Step::End(reason));
         }
     }
 

@@ -341,10 +341,24 @@ fn wait_without_a_quorum_names_all_missing_players() {
 }
 
 #[test]
-fn the_others_go_on_within_a_second_of_a_goodbye() {
+fn the_others_go_on_within_a_second_of_a_dropped_match() {
+    the_others_go_on(Input::Quit);
+}
+
+#[test]
+fn the_others_go_on_within_a_second_of_a_fault_of_one_world() {
+    let (turn, message) = (TurnNumber(9), "a unit without a place".to_owned());
+    let net = the_others_go_on(Input::WorldFaulted { turn, message });
+    let end = net.end_of(1).expect("it is over for this peer");
+    let told = "the game's world failed in turn 9: a unit without a place";
+    assert_eq!(end.to_string(), told);
+}
+
+/// The second of three peers goes by this input.
+fn the_others_go_on(goes: Input<'static>) -> Net {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.input(1, Input::Quit);
+    net.input(1, goes);
     net.run(net.now() + Duration::from_millis(100));
     net.kill(1);
     net.run(Duration::from_secs(30));
@@ -360,4 +374,5 @@ fn the_others_go_on_within_a_second_of_a_goodbye() {
         _ => None,
     });
     assert_eq!(lost.collect::<Vec<_>>(), [(id(1), LinkError::Closed)]);
+    net
 }
