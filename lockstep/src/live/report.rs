@@ -170,7 +170,7 @@ impl Reporter {
             Request::Fault { turn, message, .. } => writeln!(
                 text,
                 "The game's world panicked in turn {turn}: {message}\n\n\
-                 This is a fault of the game. The log ends with that turn, so the fault can be repeated.\n"
+                 This is a fault of the game. The log holds that turn, so the fault can be repeated.\n"
             ),
         };
         if let Some(start) = &self.start {

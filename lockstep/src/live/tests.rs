@@ -3,6 +3,8 @@
 #[cfg(feature = "quic")]
 mod disk;
 #[cfg(feature = "quic")]
+mod dropped;
+#[cfg(feature = "quic")]
 mod peers;
 
 use super::*;
