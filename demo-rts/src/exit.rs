@@ -106,7 +106,9 @@ impl Problem {
             | Problem::Ticket(_)
             | Problem::NotRecorded
             | Problem::KeyWithoutSeat => USAGE,
-            Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
+            Problem::Live(lockstep::live::Error::Config(
+                ConfigError::OnlySelf | ConfigError::OwnKey,
+            )) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,
                 ..
@@ -161,6 +163,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::Undecided { .. } => "undecided",
         EndReason::World => "world",
+        EndReason::WorldFault { .. } => "world-fault",
         EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
         _ => "other",

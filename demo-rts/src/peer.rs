@@ -38,8 +38,10 @@ pub struct Peer {
     plan: Plan,
     tally: Tally,
     replay: Option<PathBuf>,
-    /// The path of a recording that is named once the match begins.
+    /// The path of a recording that is named once the match begins, until it is known.
     recorded_to: Option<RecordedTo>,
+    /// Where the players are found, until the recording's path is known.
+    unsaved_contacts: Vec<Contact>,
     identity: Option<PathBuf>,
     /// The number of turns after which it leaves.
     leave_after: Option<u32>,
@@ -352,6 +354,7 @@ impl Peer {
             tally: Tally::new(),
             replay: common.record.clone(),
             recorded_to,
+            unsaved_contacts: Vec::new(),
             identity: common.identity.clone(),
             leave_after,
             leaving: false,
@@ -409,6 +412,7 @@ impl Peer {
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
         self.let_bots_act();
         let new = self.game.poll_each_tick(seen);
+        self.note_recording();
         let at = now();
         for event in &new {
             self.tally.take(event, at);
@@ -510,6 +514,16 @@ impl Peer {
         }
     }
 
+    /// The path of the recording is known once its file is made, which may be after the match has started.
+    fn note_recording(&mut self) {
+        let Some(path) = self.recorded_to.take_if(|path| path.get().is_some()) else {
+            return;
+        };
+        self.replay = path.get().cloned();
+        let contacts = std::mem::take(&mut self.unsaved_contacts);
+        self.save_contacts(&contacts);
+    }
+
     fn take(&mut self, event: &Event) {
         match event {
             Event::Started {
@@ -520,9 +534,6 @@ impl Peer {
             } => {
                 self.seats = seats.iter().map(|info| info.seat).collect();
                 self.match_id = Some(*match_id);
-                if let Some(path) = self.recorded_to.as_ref().and_then(|path| path.get()) {
-                    self.replay = Some(path.clone());
-                }
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);
             }

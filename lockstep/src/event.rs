@@ -292,7 +292,7 @@ pub struct Desync {
     pub minority: Vec<PeerId>,
     /// Whether the match goes on without the minority, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
     pub goes_on: bool,
-    /// The folder of this peer's desync report, once written.
+    /// The folder of this peer's desync report. `None` where it could not be written within 2 s: the folder may follow.
     pub report: Option<PathBuf>,
 }
 
@@ -400,6 +400,20 @@ pub enum EndReason {
     /// The world could not be built or loaded from what the lobby or the log gave.
     #[error("the world cannot be built from this setup")]
     World,
+    /// The world panicked, which is a fault of the game. The log holds the turn, so the fault can be repeated; rejoining
+    /// meets it again.
+    #[error(
+        "the game's world failed in turn {turn}: {message}{}",
+        reported(report)
+    )]
+    WorldFault {
+        /// The turn that it executed, or would have executed next.
+        turn: TurnNumber,
+        /// What the panic said.
+        message: String,
+        /// The folder of the report, where it could be written.
+        report: Option<PathBuf>,
+    },
     /// Quorum loss that no peer mended: too few came to a reopening, or the last peers left before a joiner was
     /// admitted.
     #[error(
@@ -616,4 +630,10 @@ fn seats_were(seats: &[Seat]) -> String {
         [number] => format!("seat {number} was"),
         numbers => format!("seats {} were", numbers.join(", ")),
     }
+}
+
+fn reported(report: &Option<PathBuf>) -> String {
+    let told = report.as_ref();
+    let told = told.map(|folder| format!("; the report is in {}", folder.display()));
+    told.unwrap_or_default()
 }

@@ -3,10 +3,12 @@
 
 use crate::log::{Bundle, Start, What};
 use crate::source::{Answer, TurnSource, Work};
+use crate::text::tidy_text;
 use crate::{CommandId, Event, Refused, Status, TurnNumber};
 use serde::Serialize;
-use sim::{Entry, Outcome, Seat, SeatState, Simulation};
+use sim::{Entry, Seat, SeatState, Simulation};
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "live")]
@@ -15,7 +17,8 @@ use crate::Live;
 /// A world that follows a source of turns.
 ///
 /// Call [`issue`](Self::issue) when the player acts, [`poll`](Self::poll) once a frame, and draw
-/// [`world`](Self::world).
+/// [`world`](Self::world). A panic of the world ends the match for this peer, with
+/// [`EndReason::WorldFault`](crate::EndReason::WorldFault) and a report, and not the process. Dropping a live match does not leave it: see [`Live`](crate::Live).
 pub struct Match<
     S: Simulation,
     #[cfg(feature = "live")] T: TurnSource = Live,
@@ -59,6 +62,9 @@ pub struct Counts {
 /// Own commands of so many turns are known, for where a world has to execute turns again: so far back its snapshots
 /// reach.
 const TURNS_TO_GO_BACK: u32 = 64;
+
+/// Bytes that are kept of what a panic said.
+const MESSAGE_BYTES: u32 = 300;
 
 /// A turn whose ticks are being stepped.
 struct RunningTurn<C> {
@@ -243,11 +249,13 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     pub fn poll_each_tick(&mut self, mut seen: impl FnMut(&S, &[S::Effect])) -> Vec<Event> {
         let give_up_at = self.now().saturating_add(self.budget);
         loop {
-            if self.turn.is_some() {
-                if !self.step_due_ticks(give_up_at, &mut seen) {
-                    break;
+            if let Some(turn) = &self.turn {
+                let turn = turn.bundle.turn;
+                match self.run_turn(give_up_at, &mut seen) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(message) => self.fault(turn, message),
                 }
-                self.finish_turn();
             }
             let now = self.now();
             if now >= give_up_at {
@@ -331,42 +339,60 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     }
 
     fn begin(&mut self, work: Work, now: Duration) {
-        let answer = match work {
+        let (turn, answer) = match work {
             Work::New { start, retracted } => {
                 self.retract(retracted, 0);
-                self.build(&start)
+                (TurnNumber(0), self.build(&start))
             }
             Work::Load {
                 ticks,
                 snapshot,
                 turns,
                 retracted,
-            } => match S::load(&snapshot) {
-                Ok(world) => {
+            } => {
+                let answer = self.ready(|| S::load(&snapshot).ok());
+                if let Ok(Answer::Ready { .. }) = answer {
                     self.ticks = ticks;
                     self.retract(retracted, turns);
-                    self.ready(world)
                 }
-                Err(_) => Answer::Failed,
-            },
-            Work::Execute(bundle) => {
-                let entries = self.entries(&bundle, now);
-                self.turn = Some(RunningTurn {
-                    entries,
-                    ticks_left: bundle.ticks(),
-                    next_tick_at: now,
-                    step: Duration::ZERO,
-                    bundle,
-                });
-                return;
+                (TurnNumber(turns), answer)
             }
-            Work::Save { .. } => {
-                let mut bytes = Vec::new();
-                self.expect_world().save(&mut bytes);
-                Answer::Saved(bytes)
+            Work::Execute(bundle) => match self.entries(&bundle, now) {
+                Ok(entries) => {
+                    self.turn = Some(RunningTurn {
+                        entries,
+                        ticks_left: bundle.ticks(),
+                        next_tick_at: now,
+                        step: Duration::ZERO,
+                        bundle,
+                    });
+                    return;
+                }
+                Err(message) => (bundle.turn, Err(message)),
+            },
+            Work::Save { turns } => {
+                let world = self.expect_world();
+                let saved = guard(|| {
+                    let mut bytes = Vec::new();
+                    world.save(&mut bytes);
+                    Answer::Saved(bytes)
+                });
+                (TurnNumber(turns), saved)
             }
         };
-        self.answer(answer);
+        match answer {
+            Ok(answer) => self.answer(answer),
+            Err(message) => self.fault(turn, message),
+        }
+    }
+
+    /// The world has panicked: nothing of it is used any more.
+    fn fault(&mut self, turn: TurnNumber, message: String) {
+        self.turn = None;
+        let world = self.world.take();
+        // What is left of it may panic once more.
+        let _ = guard(|| drop(world));
+        self.answer(Answer::Faulted { turn, message });
     }
 
     fn answer(&mut self, answer: Answer) {
@@ -374,28 +400,36 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         taken.expect("each piece of work is answered once, and in kind");
     }
 
-    fn build(&mut self, start: &Start) -> Answer {
-        match from_bytes::<S::Setup>(&start.setup) {
-            Some(setup) if S::rules(&setup) == start.rules => {
-                self.ticks = 0;
-                let world = S::new(&sim::Start {
-                    setup,
-                    seed: start.seed,
-                    seats: start.seats(),
-                });
-                self.ready(world)
+    fn build(&mut self, start: &Start) -> Result<Answer, String> {
+        self.ticks = 0;
+        self.ready(|| {
+            let setup = from_bytes::<S::Setup>(&start.setup);
+            let setup = setup.filter(|setup| S::rules(setup) == start.rules)?;
+            Some(S::new(&sim::Start {
+                setup,
+                seed: start.seed,
+                seats: start.seats(),
+            }))
+        })
+    }
+
+    /// Puts a world in its place, if one can be made.
+    fn ready(&mut self, make: impl FnOnce() -> Option<S>) -> Result<Answer, String> {
+        let made = guard(|| make().map(|world| (world.checksum(), world)))?;
+        Ok(match made {
+            Some((checksum, world)) => {
+                self.world = Some(world);
+                Answer::Ready { checksum }
             }
-            _ => Answer::Failed,
-        }
+            None => Answer::Failed,
+        })
     }
 
-    fn ready(&mut self, world: S) -> Answer {
-        let checksum = world.checksum();
-        self.world = Some(world);
-        Answer::Ready { checksum }
-    }
-
-    fn entries(&mut self, bundle: &Bundle, now: Duration) -> Vec<Entry<S::Command>> {
+    fn entries(
+        &mut self,
+        bundle: &Bundle,
+        now: Duration,
+    ) -> Result<Vec<Entry<S::Command>>, String> {
         let first_time = bundle.turn.0 >= self.given_before;
         for entry in &bundle.entries {
             if let What::Command(_) = entry.what {
@@ -405,14 +439,14 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             }
         }
         self.given_before = self.given_before.max(bundle.turn.0.saturating_add(1));
-        let (entries, mut resigned) = world_entries(bundle);
+        let (entries, mut resigned) = guard(|| world_entries(bundle))?;
         resigned.retain(|_| bundle.turn.0 >= self.told);
         self.events
             .extend(resigned.into_iter().map(|seat| Event::SeatResigned {
                 seat,
                 turn: bundle.turn,
             }));
-        entries
+        Ok(entries)
     }
 
     /// The world begins anew after so many turns. Turns before `retracted` were told of.
@@ -458,12 +492,28 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         });
     }
 
-    /// Steps the ticks that are due. True once the turn has none left.
+    /// Steps the ticks that are due. True once the turn is finished.
+    ///
+    /// # Errors
+    /// What the world said when it panicked.
+    fn run_turn(
+        &mut self,
+        give_up_at: Duration,
+        seen: &mut impl FnMut(&S, &[S::Effect]),
+    ) -> Result<bool, String> {
+        let is_over = self.step_due_ticks(give_up_at, seen)?;
+        if is_over {
+            self.finish_turn()?;
+        }
+        Ok(is_over)
+    }
+
+    /// True once the turn has no tick left.
     fn step_due_ticks(
         &mut self,
         give_up_at: Duration,
         seen: &mut impl FnMut(&S, &[S::Effect]),
-    ) -> bool {
+    ) -> Result<bool, String> {
         let turn = self
             .turn
             .as_mut()
@@ -476,10 +526,10 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             let begun = self.clock.elapsed();
             let pace = self.source.pace();
             if pace.is_some() && begun < turn.next_tick_at || begun >= give_up_at {
-                return false;
+                return Ok(false);
             }
             self.effects.clear();
-            world.step(&turn.entries, &mut self.effects);
+            guard(|| world.step(&turn.entries, &mut self.effects))?;
             turn.entries.clear();
             turn.ticks_left -= 1;
             turn.step += self.clock.elapsed().saturating_sub(begun);
@@ -488,17 +538,16 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             self.last_tick_at = begun;
             seen(world, &self.effects);
         }
-        true
+        Ok(true)
     }
 
-    fn finish_turn(&mut self) {
+    fn finish_turn(&mut self) -> Result<(), String> {
         let turn = self
             .turn
             .take()
             .expect("the caller has seen a running turn");
         let world = self.expect_world();
-        let checksum = world.checksum();
-        let outcome: Option<Outcome> = world.outcome();
+        let (checksum, outcome) = guard(|| (world.checksum(), world.outcome()))?;
         if turn.bundle.turn.0 >= self.told {
             self.told = turn.bundle.turn.0 + 1;
             self.events.push(Event::Turn {
@@ -513,6 +562,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             outcome,
             step: turn.step,
         });
+        Ok(())
     }
 
     fn expect_world(&self) -> &S {
@@ -567,6 +617,18 @@ pub fn world_entries<C: serde::de::DeserializeOwned>(
         }
     }
     (entries, resigned)
+}
+
+/// Calls the world: a panic in it is the game's fault, and must not end the player's process.
+///
+/// # Errors
+/// What the panic said.
+fn guard<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|said| {
+        let words = said.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| said.downcast_ref::<&str>().copied());
+        tidy_text(words.unwrap_or("a panic without words"), MESSAGE_BYTES)
+    })
 }
 
 fn encode(value: &impl Serialize) -> Option<Vec<u8>> {

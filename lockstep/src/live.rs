@@ -1,9 +1,10 @@
-//! The network thread: it owns session, transport and log store. The game thread holds two bounded queues: the
-//! messages it sends, and the work and events it takes.
+//! The network thread owns session and transport, the log thread the log store. The game thread holds two bounded
+//! queues: the messages it sends, and the work and events it takes.
 
 mod alone;
 mod asked;
 mod clock;
+mod log_thread;
 mod network;
 mod report;
 
@@ -19,7 +20,9 @@ use crate::{
 };
 use alone::Alone;
 use asked::Asked;
+use log_thread::LogThread;
 use network::{Network as NetworkThread, Shared, ToNetwork};
+use report::Reporter;
 use sim::{RulesId, Seat};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -144,12 +147,16 @@ pub enum Error {
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Randomness,
-    /// The network thread could not be started.
-    #[error("the network thread could not be started: {0}")]
+    /// The network thread or the log thread could not be started.
+    #[error("a thread of the match could not be started: {0}")]
     Thread(std::io::Error),
 }
 
 /// A match as it is played: the source of its turns.
+///
+/// Dropping it does not [leave](Self::leave). Its links close, and the other players go on without this peer within a
+/// second, if they are a quorum; this player may [rejoin](Self::rejoin). The log is closed before the drop returns,
+/// which takes up to 12 s where the disk hangs.
 pub struct Live {
     shared: Arc<Shared>,
     to_network: SyncSender<ToNetwork>,
@@ -163,6 +170,8 @@ pub struct Live {
     /// What the work that was handed out last asks for, until it is answered.
     asked: Option<Asked>,
     decided: bool,
+    /// The world has panicked: nothing more is asked of it.
+    faulted: bool,
     next_turn: TurnNumber,
     /// Commands of turns before this one do not wait any more.
     counted: TurnNumber,
@@ -413,17 +422,11 @@ impl Live {
         };
         let session = Session::new(session, network.signer)?;
         let waker = network.transport.waker();
+        let reporter = Reporter::new(config.reports, config.limits.clone());
+        let log = LogThread::start(log, reporter, waker.clone()).map_err(Error::Thread)?;
         let shared = Arc::new(Shared::default());
         let (to_network, from_game) = std::sync::mpsc::sync_channel(TO_NETWORK);
-        let thread = NetworkThread::new(
-            session,
-            network.transport,
-            log,
-            from_game,
-            shared.clone(),
-            config.reports,
-            config.limits.clone(),
-        );
+        let thread = NetworkThread::new(session, network.transport, log, from_game, shared.clone());
         let thread = std::thread::Builder::new()
             .name("lockstep".to_owned())
             .spawn(move || thread.run_to_the_end())
@@ -440,6 +443,7 @@ impl Live {
             doors: BTreeMap::new(),
             asked: None,
             decided: false,
+            faulted: false,
             next_turn: TurnNumber(0),
             counted: TurnNumber(0),
             plan: config.host.terms.plan,
@@ -507,6 +511,9 @@ impl TurnSource for Live {
             "the last piece of work was not answered"
         );
         self.take_started();
+        if self.faulted {
+            return None;
+        }
         let work = loop {
             let work = self.shared.lock().work.pop_front()?;
             // Turns after the one that decided the match do not count on any peer.
@@ -525,6 +532,7 @@ impl TurnSource for Live {
             return Err(WrongAnswer::OtherKind);
         }
         self.asked = None;
+        self.faulted |= matches!(answer, Answer::Faulted { .. });
         if let Answer::Executed { outcome, .. } = &answer {
             self.decided |= outcome.is_some();
             self.next_turn = self.next_turn.next();

@@ -121,6 +121,13 @@ pub enum Answer {
     Saved(Vec<u8>),
     /// The world cannot be built or loaded.
     Failed,
+    /// The world panicked, and is used no more. Answers any piece of work; no other follows.
+    Faulted {
+        /// The turn that it executed, or would have executed next.
+        turn: TurnNumber,
+        /// What the panic said.
+        message: String,
+    },
 }
 
 /// Why an answer was not taken. Nothing has come of it.

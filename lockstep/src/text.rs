@@ -3,11 +3,21 @@
 /// Whether a character stands for itself where a name or a line is shown. Control and format characters do not: they
 /// break lines, turn the direction of what follows, or are not seen at all, so that two names look alike.
 ///
-/// Format characters and separators of lines as of Unicode 16, categories Cc, Cf, Zl and Zp.
+/// Format characters and separators of lines as of Unicode 16, categories Cc, Cf, Zl and Zp; and letters and marks that
+/// are blank.
 pub fn is_shown(character: char) -> bool {
     let hidden = matches!(
         character,
         '\u{AD}'
+            | '\u{34F}'
+            | '\u{115F}'..='\u{1160}'
+            | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180D}'
+            | '\u{180F}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}'
+            | '\u{FFA0}'
             | '\u{600}'..='\u{605}'
             | '\u{61C}'
             | '\u{6DD}'
@@ -46,9 +56,26 @@ pub fn escape_hidden(json: &str) -> String {
     escaped
 }
 
-/// What is kept of a peer's name: at most 32 bytes of what is shown.
+/// What is kept of a peer's name: at most 32 bytes of what is shown, with single spaces between its words. A name of
+/// nothing else becomes `player`.
 pub(crate) fn tidy_name(name: &str) -> String {
-    tidy_text(name, MAX_NAME)
+    let shown: String = name.chars().filter(|at| is_shown(*at)).collect();
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let tidy = tidy_text(&words.join(" "), MAX_NAME);
+    match tidy.trim_end() {
+        "" => "player".to_owned(),
+        tidy => tidy.to_owned(),
+    }
+}
+
+/// A name with a number behind it, from the second on: `Ada (2)`.
+pub(crate) fn numbered_name(name: &str, number: u32) -> String {
+    if number == 1 {
+        return name.to_owned();
+    }
+    let number = format!(" ({number})");
+    let name = tidy_text(name, MAX_NAME - number.len() as u32);
+    format!("{}{number}", name.trim_end())
 }
 
 /// At most `most` bytes of `text`, and of that what is shown.
@@ -92,9 +119,22 @@ mod tests {
             ("\u{1b}[2Jred", "[2Jred"),
             ("Łukasz 李 Ömer", "Łukasz 李 Ömer"),
             ("tags\u{e0041}", "tags"),
+            ("A\u{34f}d\u{fe0f}a\u{3164}", "Ada"),
+            (" Ada \u{2003} B ", "Ada B"),
+            ("\u{2800}\u{a0}", "player"),
+            ("", "player"),
         ] {
             assert_eq!(tidy_name(sent), kept, "{sent:?}");
         }
+    }
+
+    #[test]
+    fn a_numbered_name_is_tidy() {
+        assert_eq!(numbered_name("Ada", 1), "Ada");
+        let long = numbered_name(&tidy_name(&format!("{} x", "é".repeat(13))), 12);
+        assert_eq!(long, format!("{} (12)", "é".repeat(13)));
+        let longest = numbered_name(&"y".repeat(32), 2);
+        assert_eq!((longest.len(), tidy_name(&longest)), (32, longest.clone()));
     }
 
     #[test]

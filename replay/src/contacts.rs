@@ -1,5 +1,6 @@
 //! Addresses of a match's peers, kept beside the replay so that a player can rejoin after a crash.
 
+use crate::output::{Output, sync_folder, write_all};
 use crate::{Error, Reader};
 use lockstep::log::Record;
 use lockstep::{Contact, MatchId, Rejoin, Ticket};
@@ -25,7 +26,8 @@ impl WayBack {
         &self.path
     }
 
-    /// Stores the addresses of the match's peers in place of older ones. With this peer's own among them, its next run can
+    /// Stores the addresses of the match's peers in place of older ones, and durably: after a loss of power the file holds
+    /// the older ones or these. Waits for the disk. With this peer's own among them, its next run can
     /// listen there again, where the others seek it.
     ///
     /// # Errors
@@ -35,14 +37,28 @@ impl WayBack {
             .iter()
             .map(|contact| line(match_id, contact))
             .collect();
+        self.replace(&lines, |beside| std::fs::File::create(beside))
+    }
+
+    /// Replaces the file by one that `create` makes beside it.
+    fn replace<O: Output>(
+        &self,
+        lines: &str,
+        create: impl FnOnce(&Path) -> io::Result<O>,
+    ) -> io::Result<()> {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".new");
-        let kept = std::fs::write(&beside, lines);
-        let kept = kept.and_then(|()| std::fs::rename(&beside, &self.path));
+        let beside = Path::new(&beside);
+        let written = create(beside).and_then(|mut file| {
+            write_all(&mut file, lines.as_bytes())?;
+            file.sync()
+        });
+        let kept = written.and_then(|()| std::fs::rename(beside, &self.path));
         if kept.is_err() {
             // A full disk, or a taken name, must leave no file behind. The first error is the one to report.
-            let _ = std::fs::remove_file(&beside);
+            let _ = std::fs::remove_file(beside);
         }
+        sync_folder(&self.path);
         kept
     }
 
@@ -229,6 +245,36 @@ mod tests {
         assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), []);
         way_back.forget();
         assert!(way_back.read(MatchId([3; 16])).is_err());
+    }
+
+    /// A file whose bytes may never reach the disk.
+    struct Unsynced(std::fs::File);
+
+    impl Output for Unsynced {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Output::write(&mut self.0, bytes)
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn truncate(&mut self, length: u64) -> io::Result<()> {
+            self.0.truncate(length)
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_not_durable_replace_no_older_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let way_back = WayBack::beside(&folder.path().join("x.replay"));
+        way_back
+            .replace("older", |path| std::fs::File::create(path))
+            .unwrap();
+        let newer = way_back.replace("newer", |path| std::fs::File::create(path).map(Unsynced));
+        assert_eq!(newer.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(std::fs::read_to_string(way_back.path()).unwrap(), "older");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

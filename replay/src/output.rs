@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 
 /// An append-only file. Tests replace it by failing ones.
 pub trait Output: Send {
@@ -51,4 +52,13 @@ pub(crate) fn write_all(output: &mut dyn Output, mut bytes: &[u8]) -> io::Result
         }
     }
     Ok(())
+}
+
+/// Makes the name of this file survive a loss of power, too. Not every system lets a folder be opened.
+pub(crate) fn sync_folder(file: &Path) {
+    let folder = file.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
+        folder.sync_all().ok();
+    }
 }

@@ -489,6 +489,15 @@ impl TurnSource for Player {
                 self.executed += 1;
             }
             (Pending::Nothing, _) => return Err(WrongAnswer::NotAsked),
+            (_, Answer::Faulted { turn, message }) => {
+                self.checksum = None;
+                self.built = false;
+                self.end(EndReason::WorldFault {
+                    turn,
+                    message,
+                    report: None,
+                });
+            }
             (pending, _) => {
                 self.pending = pending;
                 return Err(WrongAnswer::OtherKind);

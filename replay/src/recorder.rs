@@ -2,7 +2,7 @@
 
 use crate::content;
 use crate::format;
-use crate::output::{Output, write_all};
+use crate::output::{Output, sync_folder, write_all};
 use crate::reader::Cursor;
 use crate::writer::{self, Job, Shared};
 use crate::{Error, format::Window};
@@ -84,14 +84,7 @@ impl Recorder {
         })?;
         let mut recorder = Recorder::over(path, Box::new(file))?;
         recorder.created = true;
-        // Syncing the folder makes the name, too, survive a loss of power. Not every system lets a folder be
-        // opened.
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-            folder.sync_all().ok();
-        }
+        sync_folder(path);
         Ok(recorder)
     }
 

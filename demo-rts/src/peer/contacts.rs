@@ -17,9 +17,10 @@ impl Peer {
     }
 
     /// Keeps where the players are found beside the recording, for a later run.
-    pub(super) fn save_contacts(&self, contacts: &[Contact]) {
+    pub(super) fn save_contacts(&mut self, contacts: &[Contact]) {
         let match_id = self.match_id.or(self.comes_to);
         let (Some(path), Some(match_id)) = (&self.replay, match_id) else {
+            self.unsaved_contacts = contacts.to_vec();
             return;
         };
         if contacts.len() < 2 {

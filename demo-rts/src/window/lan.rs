@@ -33,6 +33,13 @@ impl Announcement {
         }
     }
 
+    /// The machine where its host is found, as it says.
+    fn place(&self) -> &str {
+        let address = self.ticket.addresses.first();
+        let place = address.and_then(|address| address.rsplit_once(':'));
+        place.map_or("", |(place, _)| place)
+    }
+
     /// Its name on the network. Several players may announce one match that is not open.
     fn name(&self) -> String {
         let Ticket { match_id, host, .. } = &self.ticket;
@@ -103,6 +110,8 @@ impl Announcement {
 pub struct Announcements {
     /// By the names of their announcements.
     matches: BTreeMap<String, Announcement>,
+    /// The same names, as they came.
+    heard: Vec<String>,
     /// Names of unreadable announcements.
     unreadable: std::collections::BTreeSet<String>,
 }
@@ -123,7 +132,11 @@ impl Announcements {
         self.forget(name);
         let name = short;
         match announcement {
-            Some(announcement) if self.matches.len() < MOST_HEARD => {
+            Some(announcement) => {
+                if self.matches.len() == MOST_HEARD {
+                    self.make_room(announcement.place());
+                }
+                self.heard.push(name.clone());
                 self.matches.insert(name, announcement);
             }
             None if self.unreadable.len() < MOST_HEARD => {
@@ -137,7 +150,22 @@ impl Announcements {
     pub fn forget(&mut self, name: &str) {
         let name: String = name.chars().take(MOST_NAME).collect();
         self.matches.remove(&name);
+        self.heard.retain(|heard| *heard != name);
         self.unreadable.remove(&name);
+    }
+
+    /// Forgets the earliest match of the place that announces most, with one more of this place: neither those before a
+    /// flood nor those after it are hidden.
+    fn make_room(&mut self, place: &str) {
+        let places = self.matches.values().map(Announcement::place);
+        let mut crowds = BTreeMap::from([(place, 1)]);
+        places.for_each(|place| *crowds.entry(place).or_insert(0) += 1);
+        let size = |name: &&String| crowds[self.matches[*name].place()];
+        let most = self.heard.iter().map(|name| size(&name)).max();
+        let earliest = self.heard.iter().find(|name| Some(size(name)) == most);
+        if let Some(name) = earliest.cloned() {
+            self.forget(&name);
+        }
     }
 
     /// In a stable order.
@@ -305,7 +333,9 @@ mod tests {
                 match_id: MatchId([id; 16]),
                 secret: [2; 16],
                 host: PeerId([3; 32]),
-                addresses: (0..8).map(|n| format!("[fe80::1:2:3:{n}]:4000")).collect(),
+                addresses: (0..8)
+                    .map(|n| format!("[fe80::{id}:2:3:{n}]:4000"))
+                    .collect(),
                 expires_unix_s: 1_900_000_000,
             },
         }
@@ -383,19 +413,17 @@ mod tests {
             announcements.take(&format!("{number}"), None);
             announcements.take(&format!("match {number}"), Some(announcement(2)));
         }
+        announcements.take("last", Some(announcement(3)));
         assert_eq!(announcements.matches().count(), MOST_HEARD);
+        assert_eq!(announcements.heard.len(), MOST_HEARD);
         assert_eq!(announcements.unreadable(), MOST_HEARD);
-        assert!(
-            announcements
-                .matches()
-                .any(|found| *found == announcement(1))
-        );
+        let shows = |announcements: &Announcements, id: u8| {
+            let mut matches = announcements.matches();
+            matches.any(|found| *found == announcement(id))
+        };
+        assert!(shows(&announcements, 1) && shows(&announcements, 3));
         announcements.forget("first");
-        assert!(
-            announcements
-                .matches()
-                .all(|found| *found != announcement(1))
-        );
+        assert!(!shows(&announcements, 1));
     }
 
     #[test]

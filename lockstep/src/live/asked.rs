@@ -24,6 +24,7 @@ impl Asked {
             Answer::Ready { .. } | Answer::Failed => Asked::World,
             Answer::Executed { .. } => Asked::Turn,
             Answer::Saved(_) => Asked::Snapshot,
+            Answer::Faulted { .. } => return true,
         };
         self == answered
     }

@@ -1,16 +1,15 @@
 //! The loop of the network thread, and what it shares with the game thread.
 
 use super::clock::Clock;
-use super::report::Report;
-use crate::log::{LogStore, Record};
+use super::log_thread::{LogThread, Told};
+use super::report::{Request, Untold};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
-    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic,
-    Transport,
+    Channel, EndReason, Ended, Event, LinkError, LinkEvent, LinkId, Status, Traffic, Transport,
 };
+use sim::Seat;
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,8 +48,6 @@ pub(super) struct Sharing {
 const EVENTS: usize = 4_096;
 /// How often measurements are shared.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
-/// How often a store that syncs is asked whether it is done.
-const SYNC_EVERY: Duration = Duration::from_millis(5);
 
 impl Default for Shared {
     fn default() -> Self {
@@ -135,16 +132,16 @@ impl Sharing {
 pub(super) struct Network {
     session: Session,
     transport: Box<dyn Transport>,
-    log: Box<dyn LogStore>,
+    log: LogThread,
     from_game: Receiver<ToNetwork>,
     shared: Arc<Shared>,
     /// Turns of the saves that the world has not answered.
     saves: VecDeque<u32>,
     /// Links that took no more messages.
     blocked: Vec<LinkId>,
-    /// The store was asked to sync, and has not answered.
-    syncing: bool,
-    report: Report,
+    desyncs: Untold,
+    /// This peer's lowest seat, once it is known.
+    own: Seat,
     ended: Option<Event>,
     measured_at: Duration,
 }
@@ -153,11 +150,9 @@ impl Network {
     pub(super) fn new(
         session: Session,
         transport: Box<dyn Transport>,
-        log: Box<dyn LogStore>,
+        log: LogThread,
         from_game: Receiver<ToNetwork>,
         shared: Arc<Shared>,
-        reports: PathBuf,
-        limits: Limits,
     ) -> Self {
         Network {
             session,
@@ -167,8 +162,8 @@ impl Network {
             shared,
             saves: VecDeque::new(),
             blocked: Vec::new(),
-            syncing: false,
-            report: Report::new(reports, limits),
+            desyncs: Untold::default(),
+            own: Seat(0),
             ended: None,
             measured_at: Duration::ZERO,
         }
@@ -187,9 +182,10 @@ impl Network {
     fn run(mut self) {
         while self.ended.is_none() {
             if !self.take_from_game() {
+                self.handle(Input::Quit);
                 break;
             }
-            self.answer_sync();
+            self.take_from_log();
             let now = self.shared.now();
             if self.session.deadline().is_some_and(|at| at <= now) {
                 self.handle(Input::Timeout);
@@ -201,12 +197,7 @@ impl Network {
                 .session
                 .deadline()
                 .map_or(MEASURE_EVERY, |at| at.saturating_sub(self.shared.now()));
-            let most = if self.syncing {
-                SYNC_EVERY
-            } else {
-                MEASURE_EVERY
-            };
-            if let Some(event) = self.transport.poll(wait.min(most)) {
+            if let Some(event) = self.transport.poll(wait.min(MEASURE_EVERY)) {
                 self.link_event(event);
             }
             self.measure();
@@ -235,6 +226,15 @@ impl Network {
         match answer {
             Answer::Ready { checksum } => self.handle(Input::Loaded { checksum }),
             Answer::Failed => self.handle(Input::LoadFailed),
+            Answer::Faulted { turn, message } => {
+                let request = Request::Fault {
+                    own: self.own,
+                    turn,
+                    message: message.clone(),
+                };
+                self.handle(Input::WorldFaulted { turn, message });
+                self.log.report(request);
+            }
             Answer::Executed {
                 checksum,
                 outcome,
@@ -249,9 +249,7 @@ impl Network {
                     return;
                 };
                 let bytes: Arc<[u8]> = bytes.into();
-                if let Some(event) = self.report.snapshot(turns, &bytes, self.log.as_mut()) {
-                    self.push(event);
-                }
+                self.report(Some((turns, bytes.clone())));
                 self.handle(Input::Snapshot { turns, bytes });
             }
         }
@@ -309,12 +307,28 @@ impl Network {
         self.shared.lock().status = self.session.status();
     }
 
-    fn answer_sync(&mut self) {
-        while self.syncing
-            && let Some(id) = self.log.synced()
-        {
-            self.syncing = false;
-            self.handle(Input::Synced(id));
+    fn take_from_log(&mut self) {
+        for told in self.log.told() {
+            match told {
+                Told::Failed(why) => self.push(Event::RecordingStopped { why }),
+                Told::Synced(id) => self.handle(Input::Synced(id)),
+                Told::Reported { number, folder } => {
+                    let event = number.and_then(|number| self.desyncs.written(number, folder));
+                    if let Some(event) = event {
+                        self.push(event);
+                    }
+                }
+            }
+        }
+        while let Some(event) = self.desyncs.overdue(self.shared.now()) {
+            self.push(event);
+        }
+    }
+
+    /// Has the report of a pending desync written, with a snapshot where there is one.
+    fn report(&mut self, snapshot: Option<(u32, Arc<[u8]>)>) {
+        if let Some(request) = self.desyncs.request(self.shared.now(), snapshot) {
+            self.log.report(request);
         }
     }
 
@@ -333,18 +347,11 @@ impl Network {
                     self.blocked.push(link);
                 }
             }
-            Output::Append(record) => self.append(&record),
+            Output::Append(record) => self.log.append(record),
             Output::New { start, retracted } => self.work(Work::New { start, retracted }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
-            Output::Tail(turns) => {
-                if let Err(why) = self.log.tail(&turns) {
-                    self.push(Event::RecordingStopped { why });
-                }
-            }
-            Output::Sync(id) => {
-                self.syncing = true;
-                self.log.sync(id);
-            }
+            Output::Tail(turns) => self.log.tail(turns),
+            Output::Sync(id) => self.log.sync(id),
             Output::Load {
                 turns,
                 ticks,
@@ -362,20 +369,16 @@ impl Network {
             }
             Output::Event(Event::Desync(desync)) => {
                 // Of two at once the first is told without a snapshot.
-                if let Some(event) = self.report.give_up(self.log.as_mut()) {
-                    self.push(event);
-                }
-                self.report.begin(desync);
+                self.report(None);
+                self.desyncs.begin(desync);
             }
             Output::Event(event @ Event::Ended(_)) => self.ended = Some(event),
-            Output::Event(event) => self.push(event),
-        }
-    }
-
-    fn append(&mut self, record: &Record) {
-        self.report.note(record);
-        if let Err(why) = self.log.append(record) {
-            self.push(Event::RecordingStopped { why });
+            Output::Event(event) => {
+                if let Event::Started { own, .. } = &event {
+                    self.own = own.first().copied().unwrap_or(self.own);
+                }
+                self.push(event);
+            }
         }
     }
 
@@ -404,29 +407,58 @@ impl Network {
         (shared.stats, shared.traffic, shared.status) = (stats, traffic, status);
     }
 
-    /// The log is closed and every goodbye has left before the game hears the last event.
+    /// Every goodbye has left, and the log is closed unless the disk hangs, before the game hears the last event.
     fn close(mut self) {
-        if let Some(event) = self.report.give_up(self.log.as_mut()) {
-            self.push(event);
-        }
-        if let Err(why) = self.log.close() {
-            self.push(Event::RecordingStopped { why });
-        }
+        self.report(None);
+        self.log.close();
         let Network {
             session,
             shared,
             transport,
-            ended,
+            log,
+            mut desyncs,
+            mut ended,
             ..
         } = self;
         let traffic = transport.traffic();
         drop(transport);
+        log.finish();
         let mut state = shared.lock();
+        for told in log.told() {
+            match told {
+                Told::Failed(why) => state.push(Event::RecordingStopped { why }),
+                Told::Reported {
+                    number: None,
+                    folder,
+                } => tell_report(&mut ended, folder),
+                Told::Reported {
+                    number: Some(number),
+                    folder,
+                } => {
+                    if let Some(event) = desyncs.written(number, folder) {
+                        state.push(event);
+                    }
+                }
+                Told::Synced(_) => {}
+            }
+        }
+        while let Some(event) = desyncs.overdue(Duration::MAX) {
+            state.push(event);
+        }
         state.traffic = traffic;
         state.stats = session.stats();
         state.status = Status::Ended;
         state.ended = ended;
         drop(state);
         shared.changed.notify_all();
+    }
+}
+
+/// The end that a fault of the world has brought names the folder of its report.
+fn tell_report(ended: &mut Option<Event>, folder: Option<std::path::PathBuf>) {
+    if let Some(Event::Ended(ended)) = ended
+        && let EndReason::WorldFault { report, .. } = &mut ended.reason
+    {
+        *report = folder;
     }
 }

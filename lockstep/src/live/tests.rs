@@ -1,5 +1,12 @@
 //! What a match alone takes from the game that plays it.
 
+#[cfg(feature = "quic")]
+mod disk;
+#[cfg(feature = "quic")]
+mod dropped;
+#[cfg(feature = "quic")]
+mod peers;
+
 use super::*;
 use crate::{Match, Status};
 use sim::{Checksum, Entry, Outcome, Simulation, Start};
@@ -81,4 +88,74 @@ fn a_command_that_does_not_encode_is_refused_as_such() {
         game.poll();
     }
     assert_eq!(game.issue(Unsayable), Err(Refused::Unencodable));
+}
+
+/// A world that fails in the step of this tick.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Fragile {
+    ticks_left: u32,
+}
+
+sim::state_by_serde!(Fragile);
+
+impl Simulation for Fragile {
+    type Setup = u32;
+    type Command = ();
+    type Effect = ();
+
+    fn rules(_: &u32) -> RulesId {
+        RulesId([0; 16])
+    }
+
+    fn new(start: &Start<u32>) -> Self {
+        Fragile {
+            ticks_left: start.setup,
+        }
+    }
+
+    fn step(&mut self, _: &[Entry<()>], _: &mut Vec<()>) {
+        self.ticks_left = self.ticks_left.checked_sub(1).expect("ticks are left");
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        None
+    }
+}
+
+#[test]
+fn a_panic_of_the_world_ends_its_match_with_a_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = Config {
+        reports: folder.path().to_owned(),
+        ..Config::default()
+    };
+    let ticks = u32::from(Plan::default().ticks) * 3 + 1;
+    let mut game = Match::<Fragile>::single_player(ticks, config).expect("alone");
+    let ended = loop {
+        game.wait(Duration::from_millis(5));
+        let ended = game.poll().into_iter().find_map(|event| match event {
+            Event::Ended(ended) => Some(ended),
+            _ => None,
+        });
+        if let Some(ended) = ended {
+            break ended;
+        }
+    };
+    assert!(game.world().is_none() && game.poll().is_empty());
+    let crate::EndReason::WorldFault {
+        turn,
+        message,
+        report: Some(report),
+    } = &ended.reason
+    else {
+        panic!("{}", ended.reason);
+    };
+    assert_eq!((turn.0, message.as_str()), (3, "ticks are left"));
+    let text = std::fs::read_to_string(report.join("report.txt")).expect("a text");
+    assert!(text.contains("in turn 3: ticks are left"), "{text}");
+    let log = std::fs::read(report.join("match.log")).expect("a log");
+    let records = crate::log::Codec::default().decode_all(&log, &Limits::default());
+    let turns = records.expect("it decodes").into_iter();
+    let turns = turns.filter(|record| matches!(record, crate::log::Record::Bundle(_)));
+    assert!(turns.count() >= 4, "the log holds the failing turn");
 }

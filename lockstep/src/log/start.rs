@@ -125,8 +125,12 @@ impl Start {
         let count = reader.count(MAX_PEERS, "more peers than allowed")?;
         let mut roster = Vec::with_capacity(count);
         for _ in 0..count {
+            let peer = PeerId(reader.array()?);
+            if roster.iter().any(|known: &RosterPeer| known.peer == peer) {
+                return Err(reader.fail("a key given twice"));
+            }
             roster.push(RosterPeer {
-                peer: PeerId(reader.array()?),
+                peer,
                 incarnation: Incarnation(reader.array()?),
                 name: reader.short_text(MAX_NAME, "a name above its limit")?,
                 seats: {
@@ -210,5 +214,24 @@ impl Document for AgreedStart {
 
     fn put_content(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::start;
+
+    #[test]
+    fn a_roster_with_one_key_twice_is_refused() {
+        let decoded = |start: &Start| {
+            let mut bytes = Vec::new();
+            start.encode(&mut bytes);
+            Start::decode(&mut Reader::new(&bytes), &Limits::default())
+        };
+        let mut double = Start::clone(&start(3));
+        assert_eq!(decoded(&double).as_ref(), Ok(&double));
+        double.roster[2].peer = double.roster[0].peer;
+        assert_eq!(decoded(&double).unwrap_err().what, "a key given twice");
     }
 }

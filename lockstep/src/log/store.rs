@@ -28,7 +28,8 @@ pub enum StoreError {
 /// The log grows at its end. Behind it stands the **tail**: turns that are complete, and executed, and not final yet.
 /// [`Tail`](super::Tail) tells a store what to write when the tail changes.
 ///
-/// Nothing here may wait: the match goes on while a store writes.
+/// A thread of its own calls a live match's store, and nothing else of the match waits for it: a store may wait for the
+/// disk. Up to 8 MiB of records wait meanwhile, and 64 MiB of keyframes; a store that falls further behind gets no more.
 pub trait LogStore: Send {
     /// Appends a record for good. A turn that stands first in the tail goes from there into the log. Another record is
     /// about turns of the log; it may come while the tail holds turns, which stay behind it.
@@ -44,7 +45,7 @@ pub trait LogStore: Send {
     /// As [`append`](Self::append).
     fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError>;
 
-    /// Begins to make all that it was given so far durable, and never waits for that. A later call takes the place of an
+    /// Begins to make all that it was given so far durable. A later call takes the place of an
     /// earlier one.
     fn sync(&mut self, id: u64);
 

@@ -61,6 +61,13 @@ pub enum Input<'a> {
     },
     /// The world could not be built.
     LoadFailed,
+    /// The world panicked, and is used no more.
+    WorldFaulted {
+        /// The turn that it executed, or would have executed next.
+        turn: TurnNumber,
+        /// What the panic said.
+        message: String,
+    },
     /// A command for one of this peer's seats, which the caller has checked against the limits.
     Issue {
         /// The seat.
@@ -104,6 +111,9 @@ pub enum Input<'a> {
     Synced(u64),
     /// Leave the match.
     Leave,
+    /// This process ends without leaving: the others need not wait for its silence, and another run of it may come back. A
+    /// match is over for this session then, without an event.
+    Quit,
     /// Time has passed.
     Timeout,
 }
@@ -312,6 +322,11 @@ pub enum ConfigError {
         "this leads only to this peer itself: another player's ticket, or a replay of the match, leads back into it"
     )]
     OnlySelf,
+    /// A ticket whose host has this peer's own key.
+    #[error(
+        "the host of this ticket has the same key as this peer: its identity is a copy, or the match is its own; join with another identity"
+    )]
+    OwnKey,
 }
 
 /// What a session has measured.

@@ -6,7 +6,7 @@ use super::timers::{Timer, Timers};
 use super::wire::{Control, Datagram};
 use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
-use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId};
+use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkError, LinkId, PeerId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub(crate) struct Core {
     pub incarnation: Incarnation,
     pub links: BTreeMap<LinkId, Link>,
     pub out: Vec<Output>,
-    /// Links closed from here that the phase has not been told of.
-    pub closed: Vec<Link>,
+    /// Links closed from here that the phase has not been told of, and why.
+    pub closed: Vec<(Link, LinkError)>,
     /// A link on which any number of messages is taken, until the match begins: the lobby's host could end the lobby anyway.
     pub trusted: Option<LinkId>,
     /// Keys of the peers of the match, once it has begun: strangers use up nothing that these need.
@@ -141,9 +141,14 @@ impl Core {
 
     /// Forgets the link and has it closed.
     pub(crate) fn close(&mut self, link: LinkId) {
+        self.close_for(link, LinkError::Violation);
+    }
+
+    /// As [`close`](Self::close), for this reason.
+    pub(crate) fn close_for(&mut self, link: LinkId, why: LinkError) {
         if let Some(closed) = self.links.remove(&link) {
             self.out.push(Output::Close { link });
-            self.closed.push(closed);
+            self.closed.push((closed, why));
         }
     }
 

@@ -106,6 +106,10 @@ impl Session {
                 addresses,
                 rules,
             } => {
+                // No link proves the key of its own other end.
+                if host == core.id() {
+                    return Err(ConfigError::OwnKey);
+                }
                 let invitation = Invitation {
                     match_id,
                     secret,
@@ -310,14 +314,12 @@ impl Session {
                     Phase::Over => {}
                 }
             }
-            Input::LoadFailed => {
-                if let Phase::Playing(playing) = &mut self.phase {
-                    playing.finish(core, EndReason::World);
-                } else {
-                    let _ = self.leave();
-                    self.step(Step::End(EndReason::World));
-                }
-            }
+            Input::LoadFailed => self.lose_world(EndReason::World),
+            Input::WorldFaulted { turn, message } => self.lose_world(EndReason::WorldFault {
+                turn,
+                message,
+                report: None,
+            }),
             Input::Issue { seat, command } => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.issue(seat, command);
@@ -379,6 +381,13 @@ impl Session {
                     self.step(step);
                 }
             },
+            Input::Quit => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.say_goodbye(core);
+                    self.ended_stats = playing.stats(core.now);
+                    self.phase = Phase::Over;
+                }
+            }
             Input::Timeout => {}
         }
     }
@@ -532,14 +541,25 @@ impl Session {
 
     /// A link that was closed from here is gone for the lobby or the match as much as one that broke.
     fn drain_closed_links(&mut self) {
-        while let Some(gone) = self.core.closed.pop() {
-            self.link_gone(gone, LinkError::Violation);
+        while let Some((gone, why)) = self.core.closed.pop() {
+            self.link_gone(gone, why);
         }
     }
 
     fn note(&mut self, what: What) {
         if let Phase::Playing(playing) = &mut self.phase {
             playing.note(what);
+        }
+    }
+
+    /// There is no world any more: the match is over for this peer.
+    fn lose_world(&mut self, reason: EndReason) {
+        if let Phase::Playing(playing) = &mut self.phase {
+            playing.say_goodbye(&mut self.core);
+            playing.finish(&mut self.core, reason);
+        } else {
+            let _ = self.leave();
+            self.step(Step::End(reason));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::rate_limiter::RateLimiter;
 use crate::session::wire::LobbyEntry;
+use crate::text::numbered_name;
 use crate::{Incarnation, LinkId, PeerId};
 use sim::Seat;
 use std::time::Duration;
@@ -130,6 +131,17 @@ impl Room {
         (0..seats).map(Seat).filter(is_free).collect()
     }
 
+    /// This name, with a number where an occupant's name looks like it.
+    pub(super) fn free_name(&self, name: &str) -> String {
+        let names: Vec<String> = self
+            .occupants()
+            .map(|one| one.name.to_lowercase())
+            .collect();
+        let numbered = (1..).map(|number| numbered_name(name, number));
+        let mut free = numbered.filter(|name| !names.contains(&name.to_lowercase()));
+        free.next().expect("numbers do not end")
+    }
+
     /// Whether a guest may change now whether it is ready: each change is announced to all.
     pub(super) fn takes_change(&mut self, peer: PeerId, now: Duration) -> bool {
         let guest = self.guest_mut(peer);
@@ -232,6 +244,19 @@ mod tests {
         assert_eq!(room.leave(PeerId([1; 32])), None);
         assert_eq!(room.free_seats(4), [Seat(1), Seat(2), Seat(3)]);
         assert!(room.is_empty());
+    }
+
+    #[test]
+    fn equal_names_are_told_apart() {
+        let mut room = room(&[]);
+        for (link, name) in ["Ada", "Bob", "ada", "Ada"].into_iter().enumerate() {
+            let link = link as u8 + 1;
+            let mut guest = occupant(link, 0, &[link]);
+            guest.name = room.free_name(name);
+            room.enter(LinkId(link.into()), guest);
+        }
+        let names: Vec<&str> = room.guests().map(|(one, _)| one.name.as_str()).collect();
+        assert_eq!(names, ["Ada", "Bob", "ada (2)", "Ada (3)"]);
     }
 
     #[test]

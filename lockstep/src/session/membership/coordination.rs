@@ -162,9 +162,16 @@ impl Membership {
         alive.without(self.suspicion.passed_over).lowest()
     }
 
-    /// The same, as the peers were last looked at.
+    /// The peers to name while a change is waited for, as they were last looked at. At the beginning of an attempt none of
+    /// them is late, and yet it waits for their answers.
     pub(crate) fn known_blockers(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
-        self.blockers(around, ledger, self.suspicion.at)
+        let blockers = self.blockers(around, ledger, self.suspicion.at);
+        let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
+        let others = self.epochs.voters().members();
+        let others = others.without(gone.or(ledger.places.own()));
+        let silent = others.without(self.epochs.paxos.answered());
+        let mut named = [blockers, silent, others].into_iter();
+        named.find(|peers| !peers.is_empty()).unwrap_or_default()
     }
 
     /// The peers that a change of another coordinator waits for: the coordinator with this peer's promise, whether or not

@@ -208,6 +208,11 @@ impl Membership {
         self.suspicion.note_heard(at, heard_at);
     }
 
+    /// A peer says that its process ends.
+    pub(crate) fn note_goodbye(&mut self, at: usize) {
+        self.suspicion.note_goodbye(at);
+    }
+
     pub(crate) fn note_links(&mut self, links: &[HeardLink]) {
         self.suspicion.note_links(links);
     }

@@ -30,6 +30,8 @@ const PROVED_WITHIN: Duration = Duration::from_secs(4);
 const TELLS_OF_BRANCH: Duration = Duration::from_millis(500);
 /// A leaving peer counts as gone after this long without a packet.
 const GONE: Duration = Duration::from_secs(1);
+/// A peer that has said goodbye, and to which no link has led since, counts as gone after this long without a packet.
+const PARTED: Duration = Duration::from_millis(500);
 /// No more time than this passes at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -69,6 +71,8 @@ struct Watched {
     kept_until: Duration,
     /// For how long the peer has owed, in this epoch, batches that it told of.
     unproved: Duration,
+    /// The peer has said that its process ends, and no link has led to it since.
+    parted: bool,
     /// Another run of the peer's process has shown up.
     restarted: bool,
     /// The new run of the peer's process that a link leads to, and the one that the game was told of.
@@ -149,6 +153,19 @@ impl Suspicion {
         }
     }
 
+    /// A peer says that its process ends.
+    pub(super) fn note_goodbye(&mut self, at: usize) {
+        self.of[at].parted = true;
+    }
+
+    /// How long this peer's silence lasts before it is suspected.
+    fn time_of(&self, watched: &Watched) -> Duration {
+        match watched.parted {
+            true => self.time.min(PARTED),
+            false => self.time,
+        }
+    }
+
     /// Another peer says that it heard this one then.
     pub(super) fn note_heard(&mut self, at: usize, heard_at: Duration) {
         let heard = &mut self.of[at].heard_at;
@@ -162,8 +179,9 @@ impl Suspicion {
         let current = links.iter().filter(|link| link.is_current);
         for link in current.clone() {
             self.note_heard(link.at, link.heard_at);
-            let linked_at = &mut self.of[link.at].linked_at;
-            *linked_at = Some(link.heard_at).max(*linked_at);
+            let watched = &mut self.of[link.at];
+            watched.linked_at = Some(link.heard_at).max(watched.linked_at);
+            watched.parted = false;
         }
         self.of.iter_mut().for_each(|watched| watched.waits = None);
         for link in links.iter().filter(|link| link.is_new) {
@@ -204,7 +222,7 @@ impl Suspicion {
             let found = members.filter(|at| is(usize::from(*at), &self.of[usize::from(*at)]));
             found.collect()
         };
-        let silent = of(&|at, watched| at != me && watched.heard_at + self.time <= now);
+        let silent = of(&|at, watched| at != me && watched.heard_at + self.time_of(watched) <= now);
         let unheard = of(&|at, watched| {
             let heard_at = watched.heard_at;
             let until = match ledger.batches.leaves(at) {
@@ -213,7 +231,7 @@ impl Suspicion {
                 // Nor does it count from later than the stall: a peer that falls silent meanwhile has no more of it.
                 None => {
                     let stalls = seen.stalled_since.unwrap_or(heard_at).min(heard_at);
-                    heard_at.max(stalls + seen.extension) + self.time
+                    heard_at.max(stalls + seen.extension) + self.time_of(watched)
                 }
             };
             at != me && (watched.restarted || until <= now)
@@ -346,7 +364,7 @@ impl Suspicion {
         let heard = voters.members().iter().filter(|at| {
             let at = usize::from(*at);
             let watched = &self.of[at];
-            at != me && !watched.restarted && watched.heard_at + lately > self.at
+            at != me && !watched.restarted && !watched.parted && watched.heard_at + lately > self.at
         });
         heard.collect()
     }
@@ -438,6 +456,7 @@ impl Watched {
             blocked: Duration::ZERO,
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
+            parted: false,
             restarted: false,
             waits: None,
             told: None,

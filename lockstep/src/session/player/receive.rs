@@ -26,7 +26,12 @@ impl Player {
             Control::Rejoin { request, addresses } if member.is_none() => {
                 self.receive_request(core, link, request, addresses);
             }
-            Control::Bye if of_the_match => core.close(link),
+            Control::Bye if of_the_match => {
+                if let Some(at) = member {
+                    self.membership.note_goodbye(at);
+                }
+                core.close_for(link, LinkError::Closed);
+            }
             Control::Evidence(shown) if of_the_match => self.receive_evidence(core, link, shown),
             Control::Roster(votes) if of_the_match => self.receive_votes(core, link, votes),
             Control::Decided(change) if of_the_match => {
@@ -363,6 +368,16 @@ impl Player {
         let plays = at.is_some_and(|at| !self.ledger.batches.is_gone(at));
         if !self.over && plays && core.links_to(peer).next().is_none() {
             core.event(Event::LinkLost { peer, why });
+        }
+    }
+
+    /// Tells the others that this process ends, and closes their links.
+    pub(crate) fn say_goodbye(&self, core: &mut Core) {
+        for link in core.links.keys().copied().collect::<Vec<_>>() {
+            if self.member_of(core, link).is_some() {
+                core.send(link, &Control::Bye);
+            }
+            core.close_for(link, LinkError::Closed);
         }
     }
 

@@ -129,3 +129,18 @@ fn an_address_where_another_key_answers_is_not_dialled_again() {
     net.run(Duration::from_secs(20));
     assert_eq!(net.ends()[0].reason, why);
 }
+
+#[test]
+fn a_ticket_of_ones_own_key_is_refused_at_once() {
+    let role = Role::Join {
+        match_id: MatchId([7; 16]),
+        secret: [0; 16],
+        host: id(2),
+        addresses: vec!["here".to_owned()],
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    };
+    let begun = Session::new(Net::config(2, 99, role), Box::new(KeyedHash::new(id(2))));
+    let refused = begun.map(|_| ()).expect_err("it cannot be reached");
+    assert_eq!(refused, ConfigError::OwnKey);
+    assert!(refused.to_string().ends_with("join with another identity"));
+}

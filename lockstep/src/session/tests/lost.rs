@@ -339,3 +339,40 @@ fn wait_without_a_quorum_names_all_missing_players() {
     });
     assert_eq!(on, Some(vec![Seat(1), Seat(2), Seat(3)]));
 }
+
+#[test]
+fn the_others_go_on_within_a_second_of_a_dropped_match() {
+    the_others_go_on(Input::Quit);
+}
+
+#[test]
+fn the_others_go_on_within_a_second_of_a_fault_of_one_world() {
+    let (turn, message) = (TurnNumber(9), "a unit without a place".to_owned());
+    let net = the_others_go_on(Input::WorldFaulted { turn, message });
+    let end = net.end_of(1).expect("it is over for this peer");
+    let told = "the game's world failed in turn 9: a unit without a place";
+    assert_eq!(end.to_string(), told);
+}
+
+/// The second of three peers goes by this input.
+fn the_others_go_on(goes: Input<'static>) -> Net {
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.input(1, goes);
+    net.run(net.now() + Duration::from_millis(100));
+    net.kill(1);
+    net.run(Duration::from_secs(30));
+    let survivor = &net.peers[0];
+    assert_eq!(survivor.turns.len(), 60);
+    assert_eq!(survivor.turns, net.peers[2].turns);
+    for at in [0, 2] {
+        let stalled = net.session(at).stats().stalled;
+        assert!(stalled < Duration::from_secs(1), "{stalled:?}");
+    }
+    let lost = survivor.events.iter().filter_map(|event| match event {
+        Event::LinkLost { peer, why } => Some((*peer, *why)),
+        _ => None,
+    });
+    assert_eq!(lost.collect::<Vec<_>>(), [(id(1), LinkError::Closed)]);
+    net
+}

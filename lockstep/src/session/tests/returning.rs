@@ -74,6 +74,35 @@ fn source_that_moves_dials_its_joiner() {
 }
 
 #[test]
+fn stall_of_an_admission_is_on_the_peers_that_have_not_answered() {
+    let mut stalls = 0;
+    for ms in (0..1_500).step_by(50) {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(0);
+        net.run(Duration::from_secs(25));
+        net.restart(0, 99, Vec::new(), &[1, 2]);
+        net.run(net.now() + Duration::from_millis(ms));
+        let before: Vec<usize> = (1..3).map(|at| net.peers[at].events.len()).collect();
+        // What the other voter says arrives again before it is late.
+        net.links.silent = vec![2];
+        net.run(net.now() + Duration::from_millis(450));
+        net.links.silent.clear();
+        net.run(net.now() + Duration::from_secs(2));
+        for (at, before) in (1..3).zip(before) {
+            let own = Seat(at as u8);
+            for event in &net.peers[at].events[before..] {
+                if let Event::Stalled { on, .. } = event {
+                    assert!(!on.contains(&own), "{ms} ms: peer {at} on {on:?}");
+                    stalls += 1;
+                }
+            }
+        }
+    }
+    assert!(stalls > 10, "{stalls} stalls");
+}
+
+#[test]
 fn joiner_is_dialled_by_no_peer_that_it_is_linked_with() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));

@@ -139,7 +139,7 @@ impl Agreement {
         let fair = attempt == self.attempt
             && self.is_gathering()
             && roster.len() <= most
-            && self.seats_are_fair(&roster);
+            && self.is_fair(&roster);
         let own = own.filter(|_| fair).ok_or(Broken::Order)?;
         self.stage = Stage::Revealed {
             roster,
@@ -148,8 +148,12 @@ impl Agreement {
         Ok((own, self.own.share.of(attempt)))
     }
 
-    /// Every seat of the match belongs to exactly one peer, and peers stand in the order of their lowest seats.
-    fn seats_are_fair(&self, roster: &[LockedPeer]) -> bool {
+    /// Every seat of the match belongs to exactly one peer, peers stand in the order of their lowest seats, and no two have
+    /// one key.
+    fn is_fair(&self, roster: &[LockedPeer]) -> bool {
+        let mut keys: Vec<PeerId> = roster.iter().map(|peer| peer.peer).collect();
+        keys.sort_unstable();
+        keys.dedup();
         let all = roster.iter().flat_map(|peer| peer.seats.iter().copied());
         let mut all: Vec<Seat> = all.collect();
         all.sort_unstable();
@@ -158,6 +162,7 @@ impl Agreement {
         all.into_iter().eq((0..self.offer.terms.seats).map(Seat))
             && roster.is_sorted_by_key(|peer| peer.seats.first().copied())
             && roster.iter().all(is_tidy)
+            && keys.len() == roster.len()
     }
 
     /// All shares are revealed: the start of which the world is to be built.
@@ -294,6 +299,21 @@ mod tests {
     }
 
     const NOW: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_roster_with_one_key_twice_is_refused() {
+        let mut agreement = agreement();
+        agreement.offer.terms.seats = 3;
+        let mut double = roster(0);
+        double.push(LockedPeer {
+            seats: vec![Seat(2)],
+            ..double[0].clone()
+        });
+        let locked = agreement.lock(NOW, 0, double.clone(), 16);
+        assert_eq!(locked, Err(Broken::Order));
+        double[2].peer = signer(2).id();
+        assert!(agreement.lock(NOW, 0, double, 16).is_ok());
+    }
 
     #[test]
     fn a_start_is_agreed_from_the_lock_to_the_last_signature() {

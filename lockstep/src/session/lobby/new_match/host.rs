@@ -228,7 +228,7 @@ impl Base for NewMatch {
             order: 0,
             peer: request.peer,
             incarnation: request.incarnation,
-            name: tidy_name(&name),
+            name: standing.room.free_name(&tidy_name(&name)),
             build: tidy_text(&build, MAX_BUILD),
             seats: free[..wanted].to_vec(),
             addresses,

@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// Addresses of one peer that are kept.
 const ADDRESSES: usize = 8;
+/// A host cannot put the beginning off for longer.
+const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 
 pub(in crate::session::lobby) struct Returner {
     context: RejoinContext,
@@ -130,7 +132,7 @@ impl Returner {
                 contacts.push(Contact { peer, addresses });
             }
         }
-        let due = core.now + Duration::from_millis(in_ms.into());
+        let due = core.now + goes_on_in(in_ms);
         Step::Exit(Exit::Reopened(Box::new(change), due))
     }
 
@@ -298,5 +300,21 @@ impl GuestBase for Returner {
     #[cfg(test)]
     fn proposal(&self) -> Option<&super::Proposal> {
         self.consent.wanted()
+    }
+}
+
+/// How long the match waits before it goes on, where its host says so many milliseconds.
+fn goes_on_in(in_ms: u32) -> Duration {
+    Duration::from_millis(in_ms.into()).min(BEGIN_WITHIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_cannot_put_the_beginning_off() {
+        assert_eq!(goes_on_in(400), Duration::from_millis(400));
+        assert_eq!(goes_on_in(u32::MAX), BEGIN_WITHIN);
     }
 }

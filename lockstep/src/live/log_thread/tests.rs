@@ -1,0 +1,121 @@
+//! What the log thread tells of a store that hangs, fails or panics.
+
+use super::*;
+use crate::log::fixture::{start, turns};
+use crate::{Limits, TurnNumber};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A store that goes on, in each call, once it is told to; with what it does then.
+struct Gated {
+    goes_on: Receiver<Result<(), StoreError>>,
+    records: Sender<Record>,
+}
+
+impl LogStore for Gated {
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.records.send(record.clone()).ok();
+        self.goes_on.recv().expect("the store fails")
+    }
+
+    fn tail(&mut self, _: &[Bundle]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn sync(&mut self, _: u64) {}
+
+    fn synced(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn keyframe_every(&self) -> Option<Duration> {
+        None
+    }
+
+    fn read(&mut self, from: TurnNumber, _: usize) -> Result<Vec<Record>, StoreError> {
+        Err(StoreError::NotKept(from))
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+struct Bench {
+    thread: LogThread,
+    goes_on: Sender<Result<(), StoreError>>,
+    records: Receiver<Record>,
+}
+
+fn bench() -> Bench {
+    let (goes_on, gate) = channel();
+    let (records, written) = channel();
+    let store = Gated {
+        goes_on: gate,
+        records,
+    };
+    let reporter = Reporter::new(PathBuf::new(), Limits::default());
+    let thread = LogThread::start(Box::new(store), reporter, Arc::new(|| {}));
+    Bench {
+        thread: thread.expect("a thread"),
+        goes_on,
+        records: written,
+    }
+}
+
+fn first() -> Record {
+    Record::Start(start(2))
+}
+
+#[test]
+fn a_store_that_falls_behind_gets_no_more_and_is_told_of_once() {
+    let bench = bench();
+    bench.thread.append(first());
+    let written = bench.records.recv().expect("the store is called");
+    assert_eq!(written, first());
+    bench.thread.sync(3);
+    assert_eq!(bench.thread.told(), []);
+    let records = turns(100_000);
+    for record in &records {
+        bench.thread.append(record.clone());
+    }
+    let why = StoreError::Io(ErrorKind::TimedOut);
+    assert_eq!(bench.thread.told(), [Told::Failed(why), Told::Synced(3)]);
+    bench.thread.sync(4);
+    assert_eq!(bench.thread.told(), [Told::Synced(4)]);
+    assert!(bench.thread.shared.lock().bytes <= QUEUE_BYTES);
+    for _ in 0..=records.len() {
+        bench.goes_on.send(Ok(())).expect("the store waits");
+    }
+    bench.thread.close();
+    bench.thread.finish();
+    let kept: Vec<Record> = bench.records.try_iter().collect();
+    assert!(kept.len() > 1_000, "{}", kept.len());
+    assert_eq!(kept, records[..kept.len()], "no hole");
+    assert_eq!(bench.thread.told(), []);
+}
+
+#[test]
+fn a_store_that_panics_counts_as_failed() {
+    let bench = bench();
+    bench.thread.append(first());
+    bench.thread.sync(1);
+    // The store panics, for nothing lets it go on.
+    drop(bench.goes_on);
+    bench.thread.finish();
+    let why = StoreError::Io(ErrorKind::Other);
+    assert_eq!(bench.thread.told(), [Told::Failed(why), Told::Synced(1)]);
+}
+
+#[test]
+fn a_failure_of_the_store_is_told_and_its_log_closed() {
+    let bench = bench();
+    bench.thread.append(first());
+    let why = StoreError::Io(ErrorKind::StorageFull);
+    bench
+        .goes_on
+        .send(Err(why.clone()))
+        .expect("the store waits");
+    bench.thread.close();
+    bench.thread.finish();
+    assert_eq!(bench.thread.told(), [Told::Failed(why)]);
+}
