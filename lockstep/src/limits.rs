@@ -35,7 +35,7 @@ pub struct Limits {
     pub message_bytes: u32,
     /// Peers in a match. Default and maximum 16.
     pub peers: u8,
-    /// Links that have not yet proved their key. Default 32.
+    /// Links that others dialled and that have not yet proved their key. Default 32.
     pub unproved_links: u32,
     /// How long a link may take to prove its key, and a peer to answer a step of the lobby's end. Default 10 s.
     pub handshake: Duration,

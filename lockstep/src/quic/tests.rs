@@ -2,6 +2,7 @@
 
 mod dialling;
 mod messages;
+mod strangers;
 
 use super::*;
 use crate::{LinkError, MAX_DATAGRAM};

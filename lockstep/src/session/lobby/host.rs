@@ -7,6 +7,7 @@ use super::pings::Pings;
 use super::room::{Occupant, Room};
 use crate::log::{Rule, SignatureSet};
 use crate::session::core::Core;
+use crate::session::links::dialling::best_first;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
 use crate::text::tidy_text;
@@ -61,6 +62,12 @@ impl HostSide {
     /// Round trips to the guests.
     pub(super) fn pings(&self) -> &[(PeerId, u16)] {
         self.pings.known()
+    }
+
+    /// Where the guests are found.
+    pub(super) fn member_addresses(&self) -> Vec<String> {
+        let guests = self.room.guests().map(|(guest, _)| &guest.addresses);
+        best_first(guests)
     }
 
     pub(super) fn takes_links(&self) -> bool {

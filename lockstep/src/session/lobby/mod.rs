@@ -237,6 +237,15 @@ impl Lobby {
         }
     }
 
+    /// Where the members are found, as far as this peer knows.
+    pub(crate) fn member_addresses(&self) -> Vec<String> {
+        match self {
+            Lobby::Host(host) => host.member_addresses(),
+            Lobby::Guest(guest) => guest.base().member_addresses(),
+            Lobby::Refused(_) => Vec::new(),
+        }
+    }
+
     /// Round trips between the host and its guests.
     pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
         match self {
