@@ -7,16 +7,31 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Where a stranger comes from: all that one host can easily call itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Crowd {
     /// An IPv4 address.
     V4([u8; 4]),
     /// The first 64 bits of an IPv6 address: a host chooses the rest.
     V6([u8; 8]),
+    /// A place that a transport other than QUIC calls so.
+    Named(String),
+}
+
+impl Crowd {
+    /// The crowd of an address as a link has it: one of IP with its port, or a name with or without one.
+    pub fn of(address: &str) -> Crowd {
+        match address.parse::<SocketAddr>() {
+            Ok(socket) => socket.ip().into(),
+            Err(_) => {
+                let name = address.rsplit_once(':').map_or(address, |(name, _)| name);
+                Crowd::Named(name.to_owned())
+            }
+        }
+    }
 }
 
 impl From<IpAddr> for Crowd {
@@ -88,6 +103,21 @@ impl<K: Copy + PartialEq> Doorway<K> {
         }
     }
 
+    /// A doorway in which these strangers wait, in the order in which they came: with their keys, their crowds, and since
+    /// when.
+    pub fn with(bounds: Bounds, waiting: impl Iterator<Item = (K, Crowd, Duration)>) -> Self {
+        let stranger = |(key, crowd, since)| Stranger {
+            key,
+            crowd,
+            since,
+            kept: false,
+        };
+        Doorway {
+            waiting: waiting.map(stranger).collect(),
+            ..Doorway::new(bounds)
+        }
+    }
+
     /// Keeps places for these crowds, the first 64 of them, and for no others any more.
     pub fn keep(&mut self, crowds: impl IntoIterator<Item = Crowd>) {
         self.kept.clear();
@@ -139,10 +169,10 @@ impl<K: Copy + PartialEq> Doorway<K> {
 
     /// Makes room for a stranger of this crowd.
     fn make_room(&mut self, now: Duration, crowd: &Crowd) -> Arrival<K> {
-        let mut sizes = BTreeMap::from([(*crowd, 1)]);
+        let mut sizes = BTreeMap::from([(crowd, 1)]);
         let waiting = self.waiting.iter().filter(|one| !one.kept);
         for one in waiting.clone() {
-            *sizes.entry(one.crowd).or_default() += 1;
+            *sizes.entry(&one.crowd).or_default() += 1;
         }
         let own = sizes[crowd];
         let crowded = own > self.bounds.each;

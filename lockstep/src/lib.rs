@@ -107,7 +107,6 @@
 //! Features: `quic` (default) brings QUIC and `live`; `live` alone the network thread, for any transport. Without
 //! either there are sessions, logs and [`Match::over`].
 
-#[cfg(feature = "quic")]
 mod doorway;
 mod encoding;
 mod event;

@@ -25,9 +25,9 @@ mod ways;
 pub mod parts {
     pub use super::frame::{Decoder, Oversized, encode};
     pub use super::rules::*;
-    pub use crate::doorway::{Arrival, Bounds, Crowd, Doorway};
     pub use super::settings::{client, server};
     pub use super::tls::{OwnKey, accepting, dialling};
+    pub use crate::doorway::{Arrival, Bounds, Crowd, Doorway};
 }
 
 pub use identity::{Identity, IdentityError};
@@ -287,7 +287,9 @@ impl Transport for Quic {
     fn keep_places(&mut self, addresses: &[String]) {
         let addresses = addresses.iter();
         let sockets = addresses.filter_map(|address| address.parse::<SocketAddr>().ok());
-        self.shared.handshakes.keep(sockets.map(|socket| socket.ip()));
+        self.shared
+            .handshakes
+            .keep(sockets.map(|socket| socket.ip()));
     }
 
     fn poll(&mut self, timeout: Duration) -> Option<LinkEvent> {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// What the tasks of all links share.
@@ -141,7 +141,7 @@ pub(super) async fn accept(shared: Arc<Shared>) {
 /// Dials `address` and expects `key` there.
 pub(super) async fn dial(shared: Arc<Shared>, address: String, key: PeerId) {
     match timeout(DIAL, connect(&shared, &address, key)).await {
-        Ok(Ok((connection, streams))) => run(&shared, connection, streams, true).await,
+        Ok(Ok((connection, streams))) => run(&shared, connection, streams, None).await,
         failed => {
             let why = match failed {
                 Ok(Err(why)) => why,
@@ -214,17 +214,18 @@ async fn welcome(shared: Arc<Shared>, incoming: Incoming, mut pending: Pending) 
         _ = &mut pending.displaced => None,
     };
     drop(pending);
-    if let Some((connection, streams, _place)) = opened {
-        run(&shared, connection, streams, false).await;
+    if let Some((connection, streams, place)) = opened {
+        run(&shared, connection, streams, Some(place)).await;
     }
 }
 
-/// Reports the link, carries what arrives, and reports its end.
+/// Reports the link, carries what arrives, and reports its end. A link that the other side dialled has a place until it is
+/// closed.
 async fn run(
     shared: &Shared,
     connection: Connection,
     (control_out, control_in): (SendStream, RecvStream),
-    dialled: bool,
+    place: Option<SemaphorePermit<'_>>,
 ) {
     let mut binding = [0; 32];
     let (Some(peer), Ok(())) = (
@@ -242,7 +243,7 @@ async fn run(
     let up = Happening::Up(LinkHandle {
         link,
         peer,
-        dialled,
+        dialled: place.is_none(),
         address: address::plain(connection.remote_address()).to_string(),
         binding,
         connection: connection.clone(),
@@ -273,6 +274,7 @@ async fn run(
             let _ = shared.happenings.send(Happening::Down { link, why }).await;
         }
         _ = closed => {
+            drop(place);
             let _ = timeout(FLUSH, writers).await;
             connection.close(CLOSED, &[]);
         }

@@ -28,9 +28,9 @@ pub const HALF_OPEN: Bounds = Bounds {
     kept: 4,
     stay: Duration::from_millis(500),
 };
-/// Connections of any kind from which on no first packet is answered. Those that have ended count for about a second more,
-/// so [`HALF_OPEN`] alone comes to three times its number.
-pub const CONNECTIONS: usize = 1_200;
+/// Connections of any kind from which on no first packet is answered: some 60 MiB. Those that have ended count for about a
+/// second more, so [`HALF_OPEN`] alone comes to three times its number.
+pub const CONNECTIONS: usize = 1_500;
 /// How long a handshake that another peer began may take.
 pub const HANDSHAKE: Duration = Duration::from_secs(3);
 /// How long a dial may take, names looked up and welcome received.
@@ -62,9 +62,10 @@ pub fn queue_bytes(channel: Channel, limits: &Limits) -> usize {
     bytes.max(limits.message_bytes as usize + frame::HEADER)
 }
 
-/// Links that others may have dialled at one time.
+/// Links that others may have dialled at one time, without those that are being closed. The session closes links of
+/// strangers that are too many, so a new one comes up beside as many as it keeps.
 pub fn places(limits: &Limits) -> usize {
-    limits.unproved_links as usize + usize::from(limits.peers)
+    2 * (limits.unproved_links as usize + usize::from(limits.peers))
 }
 
 /// Whether a connection that takes datagrams of this size can be a link: one that cannot carry the largest is none.

@@ -350,6 +350,12 @@ impl Session {
                     joiner.enter_branch(branch);
                 }
             }
+            Input::RemoveGuest(guest) => {
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    let step = lobby.remove_guest(core, guest);
+                    self.step(step);
+                }
+            }
             Input::BeginNow => {
                 if let Phase::Lobby(lobby) = &mut self.phase {
                     lobby.begin_now(core);

@@ -114,13 +114,16 @@ fn links_that_come_in_are_bounded() {
     config.limits.peers = 1;
     let mut host = bound(config);
     let mut guest = open(28);
-    connect(&mut guest, &mut host);
-    let (second, _) = connect(&mut guest, &mut host);
+    let places = rules::places(&host.shared.limits);
+    for _ in 1..places {
+        connect(&mut guest, &mut host);
+    }
+    let (last, _) = connect(&mut guest, &mut host);
     guest.dial(&at(&host), host.peer());
     let (_, why) = until(&mut host, &mut guest, failed);
     assert_eq!(why, LinkError::Refused);
 
-    guest.close(second.link);
+    guest.close(last.link);
     until(&mut guest, &mut host, down);
     connect(&mut guest, &mut host);
 }

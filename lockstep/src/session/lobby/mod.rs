@@ -333,6 +333,14 @@ impl Lobby {
         Step::Stay
     }
 
+    /// The host's player removes a guest, and bars its key.
+    pub(crate) fn remove_guest(&mut self, core: &mut Core, guest: PeerId) -> Step {
+        match self {
+            Lobby::Host(host) => host.remove_guest(core, guest),
+            Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
     /// The host's player takes those that are here, as soon as they are enough.
     pub(crate) fn begin_now(&mut self, core: &Core) {
         if let Lobby::Host(host) = self {

@@ -188,7 +188,10 @@ impl Port {
     fn take_in(&mut self, now: Duration, incoming: Incoming) {
         let mut answer = Vec::new();
         self.forget_handshakes();
-        if self.doorway.len() >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
+        if self.doorway.len() >= RETRY_FROM
+            && incoming.may_retry()
+            && !incoming.remote_address_validated()
+        {
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
                 self.post(&transmit, &answer);
             }
