@@ -339,7 +339,7 @@ pub struct Common {
     #[arg(skip)]
     pub into_branch: bool,
     /// Write one JSON object per line to stdout and nothing else. Implies --headless. Requests are read from stdin, unless
-    /// that is a terminal: {"request":"enter_branch"} and {"request":"begin_now"}.
+    /// that is a terminal: {"request":"enter_branch"}, {"request":"begin_now"} and {"request":"remove_guest","seat":1}.
     #[arg(long)]
     pub json: bool,
     /// Verbosity on stderr.

@@ -83,6 +83,15 @@ fn follow<W: Write>(
                 peer.begin_now();
                 None
             }
+            Request::RemoveGuest { seat } => {
+                if !peer.remove_guest(seat) {
+                    say(
+                        LogLevel::Warn,
+                        format_args!("no guest of a lobby here has seat {seat}"),
+                    );
+                }
+                None
+            }
         });
         for event in peer.poll(|_, _| {}) {
             note(&event);

@@ -1,6 +1,7 @@
 //! One peer of a match: its game, the bots on its seats, and its totals.
 
 mod contacts;
+mod guests;
 mod network;
 mod quorum_loss;
 
@@ -17,8 +18,8 @@ use crate::world::{Setup, World};
 use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
-    Contact, EndReason, Event, Match, MatchId, Moment, PeerId, Plan, Rejoin, RosterCause, Seat,
-    Ticket, TurnNumber,
+    Contact, EndReason, Event, LobbyPeer, Match, MatchId, Moment, PeerId, Plan, Rejoin,
+    RosterCause, Seat, Ticket, TurnNumber,
 };
 use network::{network, network_of_player};
 use quorum_loss::Again;
@@ -69,6 +70,8 @@ pub struct Peer {
     quorum_lost: Option<Vec<Seat>>,
     /// The seats of the match.
     seats: Vec<Seat>,
+    /// The peers in the lobby.
+    here: Vec<LobbyPeer>,
     /// `None` without a network.
     again: Option<Again>,
     /// A reopening after quorum loss, which is begun again until its player leaves.
@@ -374,6 +377,7 @@ impl Peer {
             match_id: None,
             quorum_lost: None,
             seats: Vec::new(),
+            here: Vec::new(),
             again,
             reopens_again: false,
             first_comers,
@@ -552,6 +556,7 @@ impl Peer {
                 self.branch = Some((*turn, *match_id));
                 self.found_branch = None;
             }
+            Event::Lobby { peers, .. } => self.here.clone_from(peers),
             Event::Contacts(contacts) => {
                 self.records_anew |= self.match_id.is_none();
                 self.save_contacts(contacts);

@@ -80,6 +80,10 @@ struct Table {
     centre: Option<Tile>,
     /// Whether the next key answers the question about leaving.
     asking: bool,
+    /// Whether the player hosts a lobby.
+    hosts: bool,
+    /// Whether the next key names the seat of a guest to remove.
+    removing: bool,
     /// Whether the player may choose how to go on after quorum loss, and is asked.
     asks_way: bool,
     /// Whether a branch was found that the player may enter.
@@ -114,6 +118,8 @@ impl Table {
             shown: None,
             centre: None,
             asking: false,
+            hosts: false,
+            removing: false,
             asks_way: false,
             finds_branch: false,
             goes_on: None,
@@ -190,6 +196,7 @@ impl Table {
         }
         self.asks_way &= peer.has_lost_quorum();
         self.finds_branch = peer.found_branch().is_some();
+        self.hosts = peer.hosts_lobby();
         lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
@@ -258,8 +265,14 @@ impl Table {
         if self.asking {
             return "leave the match?  q or y = leave  any other key = stay".to_owned();
         }
+        if self.removing {
+            return "remove the guest with which seat?  0 to 7  any other key = none".to_owned();
+        }
         if !self.message.is_empty() {
             return self.message.clone();
+        }
+        if self.hosts {
+            return "x = remove a guest".to_owned();
         }
         let enter = match self.finds_branch {
             true => "  B = enter the branch of others",
@@ -300,10 +313,15 @@ impl Table {
             }
             return;
         }
+        if std::mem::take(&mut self.removing) {
+            self.remove_guest(key.code, peer);
+            return;
+        }
         if self.choose_way(key.code, peer) {
             return;
         }
         match key.code {
+            KeyCode::Char('x') if peer.hosts_lobby() => self.removing = true,
             KeyCode::Char('q') if running && !self.closing => self.asking = true,
             KeyCode::Char('q') => self.leave(peer),
             KeyCode::Char('B') if peer.found_branch().is_some() => {
@@ -326,6 +344,17 @@ impl Table {
             }
             _ => self.command(key, peer),
         }
+    }
+
+    fn remove_guest(&mut self, key: KeyCode, peer: &mut Peer) {
+        let KeyCode::Char(letter @ '0'..='9') = key else {
+            return;
+        };
+        let seat = letter as u8 - b'0';
+        self.message = match peer.remove_guest(seat) {
+            true => format!("the guest with seat {seat} is removed and cannot come back"),
+            false => format!("no guest has seat {seat}"),
+        };
     }
 
     /// Takes a key about how to go on after quorum loss. Capital letters count as long as it lasts.

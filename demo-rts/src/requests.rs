@@ -13,6 +13,11 @@ pub enum Request {
     EnterBranch,
     /// As the host of a reopening, go on as soon as those that came are a quorum.
     BeginNow,
+    /// As the host of a lobby, remove the guest with this seat.
+    RemoveGuest {
+        /// One of the guest's seats.
+        seat: u8,
+    },
 }
 
 /// The requests that have come.
@@ -76,12 +81,18 @@ mod tests {
         let long = "x".repeat(10_000);
         let text = format!(
             "{{\"request\":\"begin_now\"}}\n\nnonsense\n{long}\n{{\"request\":\"dance\"}}\n\0\n\
-             {{\"request\":\"enter_branch\"}}"
+             {{\"request\":\"enter_branch\"}}\n{{\"request\":\"remove_guest\"}}\n\
+             {{\"request\":\"remove_guest\",\"seat\":300}}\n{{\"request\":\"remove_guest\",\"seat\":3}}"
         );
         let (sender, receiver) = sync_channel(MOST_WAITING);
         read(&mut text.as_bytes(), &sender);
         drop(sender);
         let requests: Vec<Request> = receiver.iter().collect();
-        assert_eq!(requests, [Request::BeginNow, Request::EnterBranch]);
+        let wanted = [
+            Request::BeginNow,
+            Request::EnterBranch,
+            Request::RemoveGuest { seat: 3 },
+        ];
+        assert_eq!(requests, wanted);
     }
 }

@@ -520,6 +520,9 @@ pub enum JoinRefused {
     /// Broke the lobby's rules.
     #[error("broke the rules of the lobby: {0}")]
     Fault(Fault),
+    /// The host's player removed this peer.
+    #[error("the host removed this player from its lobby")]
+    Removed,
 }
 
 /// What a peer did that no correct peer does.

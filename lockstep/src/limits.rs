@@ -35,9 +35,11 @@ pub struct Limits {
     pub message_bytes: u32,
     /// Peers in a match. Default and maximum 16.
     pub peers: u8,
-    /// Links that have not yet proved their key. Default 32.
+    /// Links that strangers dialled: neither a guest of the lobby nor a peer of the match has proved to be at the other
+    /// end. An eighth of them may come from one address. Default 128.
     pub unproved_links: u32,
-    /// How long a link may take to prove its key, and a peer to answer a step of the lobby's end. Default 10 s.
+    /// How long a peer may take to answer: to prove its key where it was dialled, and each step of the lobby's end. A
+    /// stranger that has dialled has 3 s at most to prove a key. Default 10 s.
     pub handshake: Duration,
     /// Turns a world may lie behind its session before the session stops completing more. Default 600.
     pub unexecuted_turns: u32,
@@ -63,7 +65,7 @@ impl Default for Limits {
             setup_bytes: 16 << 10,
             message_bytes: 64 << 10,
             peers: 16,
-            unproved_links: 32,
+            unproved_links: 128,
             handshake: Duration::from_secs(10),
             unexecuted_turns: 600,
             faults_per_peer: 64,

@@ -15,8 +15,8 @@ use crate::session::{
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
-    CommandId, Contact, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket,
-    Traffic, Transport, TurnNumber,
+    CommandId, Contact, Event, Limits, MatchId, Moment, PeerId, Plan, Refused, Rejoin, Status,
+    Ticket, Traffic, Transport, TurnNumber,
 };
 use alone::Alone;
 use asked::Asked;
@@ -364,6 +364,12 @@ impl Live {
     /// to the one before. A match that a quorum carries on, and a reopening, still come first.
     pub fn enter_branch(&mut self, branch: MatchId) {
         self.tell(Input::EnterBranch(branch));
+    }
+
+    /// Of the host of a lobby: removes a guest, and refuses its key for as long as this lobby lasts. An attempt to begin is
+    /// made anew without it. Without effect for a key that is no guest's, in a reopening, and once the match has begun.
+    pub fn remove_guest(&mut self, guest: PeerId) {
+        self.tell(Input::RemoveGuest(guest));
     }
 
     /// Of the host of a [reopening](Self::reopen): goes on as soon as those that came are a quorum, at the earliest 3 s after

@@ -6,6 +6,7 @@
 
 mod address;
 mod frame;
+mod handshakes;
 mod identity;
 mod impairment;
 mod link;
@@ -26,6 +27,7 @@ pub mod parts {
     pub use super::rules::*;
     pub use super::settings::{client, server};
     pub use super::tls::{OwnKey, accepting, dialling};
+    pub use crate::doorway::{Arrival, Bounds, Crowd, Doorway};
 }
 
 pub use identity::{Identity, IdentityError};
@@ -174,7 +176,7 @@ impl Quic {
         let key = tls::OwnKey::new(&config.key.secret());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             quinn::EndpointConfig::default(),
-            Some(settings::server(tls::accepting(&key), &config.limits)),
+            Some(settings::server(tls::accepting(&key))),
             socket,
             Arc::new(quinn::TokioRuntime),
         )
@@ -280,6 +282,14 @@ impl Transport for Quic {
 
     fn close(&mut self, link: LinkId) {
         self.links.remove(&link);
+    }
+
+    fn keep_places(&mut self, addresses: &[String]) {
+        let addresses = addresses.iter();
+        let sockets = addresses.filter_map(|address| address.parse::<SocketAddr>().ok());
+        self.shared
+            .handshakes
+            .keep(sockets.map(|socket| socket.ip()));
     }
 
     fn poll(&mut self, timeout: Duration) -> Option<LinkEvent> {

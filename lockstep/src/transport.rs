@@ -37,6 +37,10 @@ pub trait Transport: Send {
     /// Closes a link after what was sent on it, within a second. No event follows.
     fn close(&mut self, link: LinkId);
 
+    /// Peers that belong here may dial from these addresses: from now on, strangers take no place that such a dial
+    /// needs. Replaces the addresses of the call before. A transport that takes in any number of links ignores it.
+    fn keep_places(&mut self, _addresses: &[String]) {}
+
     /// The next event. Waits for one up to `timeout`, or until the [`waker`](Self::waker) is called.
     fn poll(&mut self, timeout: Duration) -> Option<LinkEvent>;
 

@@ -144,3 +144,56 @@ fn keys_reopen_the_match_or_go_on_alone_after_quorum_loss() {
     });
     assert!(alone.branch().is_some_and(|(turn, _)| turn.0 + 5 > left));
 }
+
+#[test]
+fn a_host_removes_a_guest_with_two_keys() {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let terms = Terms {
+        seats: 3,
+        ..Terms::default()
+    };
+    let hosts = Part::Host {
+        terms,
+        bots: 0,
+        listen,
+    };
+    let common = Common::default();
+    let mut host = Peer::start(&hosts, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
+    let ticket = host.ticket().unwrap();
+    let joins = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let mut guest = Peer::start(&joins, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
+    let mut table = Table::of(&mut host, "skirmish");
+    let mut refused = false;
+    let mut here = false;
+    let began = now();
+    while !refused {
+        assert!(began.elapsed() < Duration::from_secs(30), "here: {here}");
+        table.follow(&mut host);
+        host.wait(SHORT);
+        for event in guest.poll(|_, _| {}) {
+            match event {
+                Event::Lobby { peers, .. } => here = peers.len() == 2,
+                Event::Ended(ended) => {
+                    let why = lockstep::JoinRefused::Removed;
+                    assert_eq!(ended.reason, lockstep::EndReason::Refused(why));
+                    refused = true;
+                }
+                _ => {}
+            }
+        }
+        if std::mem::take(&mut here) {
+            assert_eq!(table.prompt(None), "x = remove a guest");
+            assert!(press(&mut table, &mut host, 'x').starts_with("remove the guest"));
+            assert_eq!(press(&mut table, &mut host, '0'), "no guest has seat 0");
+            press(&mut table, &mut host, 'x');
+            let done = press(&mut table, &mut host, '1');
+            assert!(
+                done.starts_with("the guest with seat 1 is removed"),
+                "{done}"
+            );
+        }
+    }
+}

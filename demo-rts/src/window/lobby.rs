@@ -18,7 +18,7 @@ use crate::peer::{self, BUILD, NewRun, Part, Peer, REOPENS_FOR, Way};
 use crate::world::Setup;
 use draw::notice;
 use lockstep::log::{Record, Start};
-use lockstep::{EndReason, Ended, Event, LobbyPeer, Plan, SeatInfo, Status};
+use lockstep::{EndReason, Ended, Event, LobbyPeer, PeerId, Plan, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -481,6 +481,11 @@ impl Screen for Lobby {
                     peer.begin_now();
                 }
             }
+            Some(Pressed::Remove(guest)) => {
+                if let Some(peer) = &mut self.peer {
+                    peer.game().source().remove_guest(guest);
+                }
+            }
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
             Some(Pressed::Leave) => self.leave(),
             None if copies => self.copy_ticket(),
@@ -506,6 +511,8 @@ enum Pressed {
     Enter,
     /// With those that came to a reopening.
     BeginNow,
+    /// A guest, from this peer's lobby.
+    Remove(PeerId),
     Leave,
 }
 

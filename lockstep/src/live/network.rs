@@ -398,6 +398,7 @@ impl Network {
             return;
         }
         self.measured_at = now;
+        self.transport.keep_places(&self.session.member_addresses());
         let (stats, traffic, status) = (
             self.session.stats(),
             self.transport.traffic(),

@@ -1,9 +1,11 @@
 //! One link from its handshake to its end, as tasks over quinn; by the [`rules`].
 
 use super::frame::{self, Decoder};
+use super::handshakes::{Handshakes, Pending};
 use super::outgoing::{Queue, write, write_bulk};
 use super::rules::{
-    CHUNK_BYTES, CLOSED, DIAL, EXPORTER_LABEL, FLUSH, RETRY_FROM, SERVER_NAME, VIOLATION, WELCOME,
+    CHUNK_BYTES, CLOSED, CONNECTIONS, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, RETRY_FROM,
+    SERVER_NAME, VIOLATION, WELCOME,
 };
 use super::{address, rules, settings, tls};
 use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
@@ -11,7 +13,7 @@ use bytes::Bytes;
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// What the tasks of all links share.
@@ -22,9 +24,9 @@ pub(super) struct Shared {
     pub(super) happenings: mpsc::Sender<Happening>,
     next_link: AtomicU32,
     /// Places for links that others dialled.
-    places: Arc<Semaphore>,
-    /// Places for handshakes that others began.
-    pub(super) handshakes: Arc<Semaphore>,
+    places: Semaphore,
+    /// Handshakes that others began.
+    pub(super) handshakes: Arc<Handshakes>,
 }
 
 impl Shared {
@@ -34,14 +36,13 @@ impl Shared {
         limits: Limits,
         happenings: mpsc::Sender<Happening>,
     ) -> Shared {
-        let unproved = limits.unproved_links as usize;
         Shared {
             endpoint,
             key,
             happenings,
             next_link: AtomicU32::new(0),
-            places: Arc::new(Semaphore::new(rules::places(&limits))),
-            handshakes: Arc::new(Semaphore::new(unproved)),
+            places: Semaphore::new(rules::places(&limits)),
+            handshakes: Handshakes::new(),
             limits,
         }
     }
@@ -112,21 +113,27 @@ impl LinkHandle {
 /// Takes in links until the endpoint closes.
 pub(super) async fn accept(shared: Arc<Shared>) {
     while let Some(incoming) = shared.endpoint.accept().await {
-        let pending = shared.limits.unproved_links as usize - shared.handshakes.available_permits();
+        let pending = shared.handshakes.pending();
         // One packet with a forged sender gets this far. Where many are pending, an answer must come back before
         // anything is kept.
         if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
             let _ = incoming.retry();
             continue;
         }
-        match (
-            shared.places.clone().try_acquire_owned(),
-            shared.handshakes.clone().try_acquire_owned(),
-        ) {
-            (Ok(place), Ok(handshake)) => {
-                tokio::spawn(welcome(shared.clone(), incoming, place, handshake));
+        if shared.places.available_permits() == 0 {
+            incoming.refuse();
+            continue;
+        }
+        // A dialler that hears nothing repeats its first packet, and may find a place then.
+        if shared.endpoint.open_connections() >= CONNECTIONS {
+            incoming.ignore();
+            continue;
+        }
+        match shared.handshakes.begin(incoming.remote_address().ip()) {
+            Some(pending) => {
+                tokio::spawn(welcome(shared.clone(), incoming, pending));
             }
-            _ => incoming.refuse(),
+            None => incoming.ignore(),
         }
     }
 }
@@ -134,7 +141,7 @@ pub(super) async fn accept(shared: Arc<Shared>) {
 /// Dials `address` and expects `key` there.
 pub(super) async fn dial(shared: Arc<Shared>, address: String, key: PeerId) {
     match timeout(DIAL, connect(&shared, &address, key)).await {
-        Ok(Ok((connection, streams))) => run(&shared, connection, streams, true).await,
+        Ok(Ok((connection, streams))) => run(&shared, connection, streams, None).await,
         failed => {
             let why = match failed {
                 Ok(Err(why)) => why,
@@ -193,32 +200,32 @@ async fn connect(
     Ok((connection, (send, receive)))
 }
 
-async fn welcome(
-    shared: Arc<Shared>,
-    incoming: Incoming,
-    _place: OwnedSemaphorePermit,
-    handshake: OwnedSemaphorePermit,
-) {
+async fn welcome(shared: Arc<Shared>, incoming: Incoming, mut pending: Pending) {
     let opening = async {
         let connection = incoming.await.ok()?;
         check_datagrams(&connection).ok()?;
+        let place = shared.places.try_acquire().ok()?;
         let (mut send, receive) = connection.open_bi().await.ok()?;
         send.write_all(&[WELCOME]).await.ok()?;
-        Some((connection, (send, receive)))
+        Some((connection, (send, receive), place))
     };
-    let opened = timeout(shared.limits.handshake, opening).await;
-    drop(handshake);
-    if let Ok(Some((connection, streams))) = opened {
-        run(&shared, connection, streams, false).await;
+    let opened = tokio::select! {
+        opened = timeout(HANDSHAKE, opening) => opened.ok().flatten(),
+        _ = &mut pending.displaced => None,
+    };
+    drop(pending);
+    if let Some((connection, streams, place)) = opened {
+        run(&shared, connection, streams, Some(place)).await;
     }
 }
 
-/// Reports the link, carries what arrives, and reports its end.
+/// Reports the link, carries what arrives, and reports its end. A link that the other side dialled has a place until it is
+/// closed.
 async fn run(
     shared: &Shared,
     connection: Connection,
     (control_out, control_in): (SendStream, RecvStream),
-    dialled: bool,
+    place: Option<SemaphorePermit<'_>>,
 ) {
     let mut binding = [0; 32];
     let (Some(peer), Ok(())) = (
@@ -236,7 +243,7 @@ async fn run(
     let up = Happening::Up(LinkHandle {
         link,
         peer,
-        dialled,
+        dialled: place.is_none(),
         address: address::plain(connection.remote_address()).to_string(),
         binding,
         connection: connection.clone(),
@@ -267,6 +274,7 @@ async fn run(
             let _ = shared.happenings.send(Happening::Down { link, why }).await;
         }
         _ = closed => {
+            drop(place);
             let _ = timeout(FLUSH, writers).await;
             connection.close(CLOSED, &[]);
         }

@@ -6,6 +6,7 @@
 //! a one-way stream of their own, which each side opens with its first.
 
 use super::{frame, tls};
+use crate::doorway::Bounds;
 use crate::{Channel, Limits, LinkError, MAX_DATAGRAM, PeerId};
 use quinn::{ConnectionError, VarInt};
 use rustls::pki_types::CertificateDer;
@@ -20,6 +21,18 @@ pub const EXPORTER_LABEL: &[u8] = b"lockstep link";
 pub const SERVER_NAME: &str = "lockstep";
 /// Pending handshakes from which on a dialler must first show that it can be reached at its address.
 pub const RETRY_FROM: usize = 8;
+/// Handshakes that others may have begun at one time, some 40 KiB each.
+pub const HALF_OPEN: Bounds = Bounds {
+    all: 256,
+    each: 16,
+    kept: 4,
+    stay: Duration::from_millis(500),
+};
+/// Connections of any kind from which on no first packet is answered: some 60 MiB. Those that have ended count for about a
+/// second more, so [`HALF_OPEN`] alone comes to three times its number.
+pub const CONNECTIONS: usize = 1_500;
+/// How long a handshake that another peer began may take.
+pub const HANDSHAKE: Duration = Duration::from_secs(3);
 /// How long a dial may take, names looked up and welcome received.
 pub const DIAL: Duration = Duration::from_secs(5);
 /// How long a closing link may take to deliver what was sent on it.
@@ -49,9 +62,10 @@ pub fn queue_bytes(channel: Channel, limits: &Limits) -> usize {
     bytes.max(limits.message_bytes as usize + frame::HEADER)
 }
 
-/// Links that others may have dialled at one time.
+/// Links that others may have dialled at one time, without those that are being closed. The session closes links of
+/// strangers that are too many, so a new one comes up beside as many as it keeps.
 pub fn places(limits: &Limits) -> usize {
-    limits.unproved_links as usize + usize::from(limits.peers)
+    2 * (limits.unproved_links as usize + usize::from(limits.peers))
 }
 
 /// Whether a connection that takes datagrams of this size can be a link: one that cannot carry the largest is none.

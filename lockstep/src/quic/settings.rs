@@ -1,6 +1,5 @@
 //! How quinn is set up for turns: many small datagrams whose loss must slow nothing down.
 
-use crate::Limits;
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{IdleTimeout, TransportConfig, VarInt};
 use std::any::Any;
@@ -37,7 +36,7 @@ pub fn client(tls: rustls::ClientConfig) -> quinn::ClientConfig {
 }
 
 /// What an endpoint that accepts links is bound by.
-pub fn server(tls: rustls::ServerConfig, limits: &Limits) -> quinn::ServerConfig {
+pub fn server(tls: rustls::ServerConfig) -> quinn::ServerConfig {
     let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls)
         .expect("the provider has the cipher of QUIC's first packets");
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
@@ -45,9 +44,7 @@ pub fn server(tls: rustls::ServerConfig, limits: &Limits) -> quinn::ServerConfig
         .transport_config(transport(false))
         .max_incoming(MAX_INCOMING)
         .incoming_buffer_size(INCOMING_BYTES)
-        .incoming_buffer_size_total(
-            INCOMING_BYTES * (u64::from(limits.unproved_links) + MAX_INCOMING as u64),
-        );
+        .incoming_buffer_size_total(INCOMING_BYTES * MAX_INCOMING as u64);
     config
 }
 

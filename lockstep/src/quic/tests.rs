@@ -2,6 +2,9 @@
 
 mod dialling;
 mod messages;
+// Other systems have one loopback address.
+#[cfg(not(target_vendor = "apple"))]
+mod strangers;
 
 use super::*;
 use crate::{LinkError, MAX_DATAGRAM};

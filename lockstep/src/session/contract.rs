@@ -86,6 +86,8 @@ pub enum Input<'a> {
     /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
     /// of it.
     EnterBranch(MatchId),
+    /// The player of a lobby's host removes this guest: its key does not enter this lobby again.
+    RemoveGuest(PeerId),
     /// The player of a reopening's host goes on with those that are here, as soon as they are a quorum.
     BeginNow,
     /// A peer of the match that a joiner looks for may be found at these addresses. One that the joiner does not know to be

@@ -4,10 +4,10 @@ use super::Output;
 use super::links::link::{Link, Quality};
 use super::timers::{Timer, Timers};
 use super::wire::{Control, Datagram};
+use crate::doorway::{Arrival, Bounds, Crowd, Doorway};
 use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
 use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkError, LinkId, PeerId};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(crate) struct Core {
 const PEERS_REMEMBERED: usize = 1_024;
 /// Unproved links that lead to one peer of the match, as the transport knows.
 const LINKS_OF_ONE: usize = 4;
+/// How long a peer that has dialled may take to prove its key: a correct one needs a few round trips.
+const PROVES_WITHIN: Duration = Duration::from_secs(3);
 
 /// What a link's introduction came to.
 pub(crate) enum Introduced {
@@ -211,7 +213,7 @@ impl Core {
         address: String,
         binding: [u8; 32],
     ) {
-        if !dialled && !self.makes_room(expected, &address) {
+        if !dialled && !self.makes_room(id, expected, &address) {
             self.out.push(Output::Close { link: id });
             return;
         }
@@ -229,6 +231,7 @@ impl Core {
             up_at: self.now,
             heard_at: self.now,
             asked: false,
+            admitted: false,
             plays_branch: false,
             messages: 0,
             strange: 0,
@@ -247,37 +250,57 @@ impl Core {
         );
     }
 
-    /// Whether there is room for one more unproved link. Where there are as many as may be, the oldest link from the
-    /// place that most come from goes: a crowd keeps no other peer out. A key of the match, where the transport tells
-    /// it, has room of its own.
-    fn makes_room(&mut self, expected: Option<PeerId>, address: &str) -> bool {
+    /// The link leads to a guest of this peer's lobby from now on.
+    pub(crate) fn admit(&mut self, link: LinkId) {
+        if let Some(link) = self.links.get_mut(&link) {
+            link.admitted = true;
+        }
+    }
+
+    /// Whether the other side dialled this link, and has not shown yet that it belongs here.
+    fn is_strangers(&self, link: &Link) -> bool {
+        let is_peer = link
+            .proved
+            .is_some_and(|(peer, _)| self.keys.contains(&peer));
+        !link.dialled && !link.admitted && !is_peer
+    }
+
+    /// Whether there is room for one more stranger. Where there are as many as may be, the oldest link of the largest
+    /// crowd goes: a crowd keeps no other peer out. A key of the match, where the transport tells it, has room of its
+    /// own.
+    fn makes_room(&mut self, new: LinkId, expected: Option<PeerId>, address: &str) -> bool {
         let of_the_match = |key: Option<PeerId>| key.filter(|key| self.keys.contains(key));
         let key = of_the_match(expected);
-        let unproved = self.links.values();
-        let unproved = unproved.filter(|link| link.proved.is_none() && !link.dialled);
-        let alike: Vec<&Link> = unproved
-            .filter(|link| of_the_match(link.expected) == key)
-            .collect();
-        let room = match key {
-            Some(_) => LINKS_OF_ONE,
-            None => self.limits.unproved_links as usize,
-        };
-        if alike.len() < room {
-            return true;
-        }
-        let from = |place: &str| {
-            let from = alike.iter().filter(|link| place_of(&link.address) == place);
-            from.count() + usize::from(place_of(address) == place)
-        };
-        let crowd = alike.iter().max_by_key(|link| {
-            (
-                from(place_of(&link.address)),
-                Reverse((link.up_at, link.id)),
-            )
+        let alike = self.links.values().filter(|link| {
+            let unproved = key.is_none() || link.proved.is_none();
+            unproved && self.is_strangers(link) && of_the_match(link.expected) == key
         });
-        let crowd = crowd.map(|link| link.id);
-        crowd.iter().for_each(|link| self.close(*link));
-        crowd.is_some()
+        let (all, each) = match key {
+            Some(_) => (LINKS_OF_ONE, LINKS_OF_ONE),
+            None => {
+                let all = self.limits.unproved_links as usize;
+                (all, all.div_ceil(8))
+            }
+        };
+        let bounds = Bounds {
+            all,
+            each,
+            kept: 0,
+            stay: Duration::ZERO,
+        };
+        let mut alike: Vec<&Link> = alike.collect();
+        alike.sort_by_key(|link| (link.up_at, link.id));
+        let waiting = alike.iter();
+        let waiting = waiting.map(|link| (link.id, Crowd::of(&link.address), link.up_at));
+        let mut doorway = Doorway::with(bounds, waiting);
+        match doorway.arrive(self.now, new, Crowd::of(address)) {
+            Arrival::Waits => true,
+            Arrival::Displaces(link) => {
+                self.close(link);
+                true
+            }
+            Arrival::TurnedAway => false,
+        }
     }
 
     /// Handles a control message up to the point where the other end is known.
@@ -363,27 +386,27 @@ impl Core {
 
     /// Closes links that have not proved a key in time.
     pub(crate) fn close_unproved(&mut self) {
-        let late: Vec<LinkId> = self
-            .links
-            .values()
-            .filter(|link| link.proved.is_none() && link.up_at + self.limits.handshake <= self.now)
-            .map(|link| link.id)
-            .collect();
+        let links = self.links.values();
+        let late = links.filter(|link| self.proves_by(link).is_some_and(|by| by <= self.now));
+        let late: Vec<LinkId> = late.map(|link| link.id).collect();
         for link in late {
             self.close(link);
         }
     }
 
     pub(crate) fn timers(&self, timers: &mut Timers) {
-        let unproved = self.links.values().filter(|link| link.proved.is_none());
-        let due = unproved.map(|link| link.up_at + self.limits.handshake);
+        let due = self.links.values().filter_map(|link| self.proves_by(link));
         timers.set(Timer::Handshake, due);
     }
-}
 
-/// An address without its port.
-fn place_of(address: &str) -> &str {
-    address.rsplit_once(':').map_or(address, |(place, _)| place)
+    /// When the other end of a link that has not proved a key has to have done so.
+    fn proves_by(&self, link: &Link) -> Option<Duration> {
+        let within = match link.dialled {
+            true => self.limits.handshake,
+            false => PROVES_WITHIN.min(self.limits.handshake),
+        };
+        link.proved.is_none().then_some(link.up_at + within)
+    }
 }
 
 /// What a side signs to prove its key: its part in the dial, the channel, its own nonce and the other side's, and the

@@ -230,6 +230,16 @@ impl Session {
         }
     }
 
+    /// Addresses of the members of the lobby or the peers of the match, best ones first: a transport
+    /// [keeps places](crate::Transport::keep_places) for dials from there.
+    pub fn member_addresses(&self) -> Vec<String> {
+        match &self.phase {
+            Phase::Lobby(lobby) => lobby.member_addresses(),
+            Phase::Playing(playing) => playing.member_addresses(),
+            Phase::Rejoin(_) | Phase::Over => Vec::new(),
+        }
+    }
+
     /// What has been measured so far; the links are those that are up now.
     pub fn stats(&self) -> Stats {
         let mut stats = match &self.phase {
@@ -340,6 +350,12 @@ impl Session {
             Input::EnterBranch(branch) => {
                 if let Phase::Rejoin(joiner) = &mut self.phase {
                     joiner.enter_branch(branch);
+                }
+            }
+            Input::RemoveGuest(guest) => {
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    let step = lobby.remove_guest(core, guest);
+                    self.step(step);
                 }
             }
             Input::BeginNow => {

@@ -23,7 +23,7 @@ impl Lobby {
         self.draw_map(ui, right);
         let mut pressed = None;
         let mut rows = Rows::new(left);
-        self.draw_seats(ui, &mut rows);
+        let removable = self.draw_seats(ui, &mut rows);
         rows.next(ui.units(4.0), 0.0);
         if let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) {
             let row = rows.next(text, ui.units(4.0));
@@ -79,10 +79,17 @@ impl Lobby {
         let can = !self.here.is_empty();
         self.draw_standing(ui, bottom, &[ready, words::CANCEL]);
         match buttons(ui, bottom, &[(ready, can), (words::CANCEL, true)]) {
-            Some(0) => Some(Pressed::Ready),
-            Some(_) => Some(Pressed::Leave),
-            None => pressed,
+            Some(0) => pressed = Some(Pressed::Ready),
+            Some(_) => pressed = Some(Pressed::Leave),
+            None => {}
         }
+        // Last, so that no key press meets them by chance.
+        for (guest, button) in removable {
+            if ui.button(button, words::REMOVE_GUEST) {
+                pressed = Some(Pressed::Remove(guest));
+            }
+        }
+        pressed
     }
 
     /// The state of the lobby, left of these buttons in a row.
@@ -146,7 +153,8 @@ impl Lobby {
         ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
     }
 
-    fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
+    /// Draws the seats. Returns the guests that this peer can remove, and where the buttons for that belong.
+    fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) -> Vec<(PeerId, Rect)> {
         let pings = match &mut self.peer {
             Some(peer) => peer.game().source().stats().pings,
             None => Vec::new(),
@@ -158,8 +166,14 @@ impl Lobby {
         };
         let bots = self.peer.as_ref().map(Peer::bots);
         let (high, gap, apart) = (ui.units(26.0), ui.units(2.0), ui.units(10.0));
+        let wide = match self.kind {
+            Kind::Host { .. } => button_width(ui, words::REMOVE_GUEST),
+            _ => 0.0,
+        };
+        let mut removable = Vec::new();
         for (seat, place) in self.places().into_iter().enumerate() {
-            let row = rows.next(high, gap);
+            let whole = rows.next(high, gap);
+            let row = Rect::new(whole.x, whole.y, whole.w - wide, whole.h);
             let seat = seat as u8;
             let mark = Rect::new(row.x, row.y, high, high).inset(ui.units(3.0));
             menu::mark(ui.canvas, seat, mark);
@@ -192,6 +206,10 @@ impl Lobby {
                 false => peer.name.clone(),
             };
             line(ui, name, &text, Weight::Bold, theme::TEXT);
+            if wide > 0.0 && !is_own {
+                let button = Rect::new(row.right(), row.y, wide, row.h);
+                removable.push((peer.peer, button));
+            }
             let (text, colour) = match peer.ready {
                 true => (words::READY, theme::GOOD),
                 false => (words::NOT_READY, theme::ACCENT),
@@ -209,6 +227,7 @@ impl Lobby {
                 line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
             }
         }
+        removable
     }
 
     /// The name of the missing player of a seat, if known.

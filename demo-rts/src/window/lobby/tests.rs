@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::peer::{Bots, KeyChoice};
+use crate::window::input::{Click, Modifiers, MouseButton};
 use crate::window::menu::page;
 use crate::window::places::Places;
 use crate::window::readability::{SIZES, check_texts, until};
 use lockstep::log::Terms;
-use lockstep::{PeerId, Seat};
+use lockstep::{JoinRefused, PeerId, Seat};
 use std::path::Path;
 
 #[test]
@@ -363,4 +364,82 @@ fn the_ticket_of_a_branch_leads_a_joiner_there() {
         Peer::is_admitted,
     );
     assert_eq!(joiner.branch(), alone.branch());
+}
+
+#[test]
+fn a_host_removes_a_guest_by_its_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let common = Common::default();
+    let hosts = Part::Host {
+        terms: Terms {
+            seats: 3,
+            ..Terms::default()
+        },
+        bots: 0,
+        listen,
+    };
+    let begin = |part: &Part<'_>, name| {
+        Peer::start(part, Bots::None, &options(folder, name), KeyChoice::Kept).unwrap()
+    };
+    let mut host = begin(&hosts, "host");
+    let ticket = host.ticket().unwrap();
+    let joins = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let mut guest = begin(&joins, "guest");
+    let front = front(folder, &common);
+    front.settings.borrow_mut().local_network = false;
+    let mut lobby = bare(front, Kind::host(3, &common), Vec::new());
+    lobby.peer = Some(host);
+    let mut canvas = Canvas::new();
+    let mut frame = |lobby: &mut Lobby, input: Input| {
+        canvas.begin(SIZES[0], 1.0);
+        let size = SIZES[0];
+        assert!(matches!(
+            lobby.frame(&Input { size, ..input }, &mut canvas),
+            Next::Stay
+        ));
+        let texts = canvas.texts().iter();
+        let remove = texts.filter(|text| text.text == words::REMOVE_GUEST);
+        remove.map(|text| text.area.centre()).collect::<Vec<_>>()
+    };
+    let at = until("a guest in the lobby", || {
+        guest.poll(|_, _| {});
+        frame(&mut lobby, Input::default()).first().copied()
+    });
+    let click = Click {
+        button: MouseButton::Left,
+        at,
+        with: Modifiers::default(),
+        double: false,
+    };
+    let press = Input {
+        mouse: Some(at),
+        pressed: vec![click],
+        holds: vec![MouseButton::Left],
+        ..Input::default()
+    };
+    frame(&mut lobby, press);
+    let release = Input {
+        mouse: Some(at),
+        released: vec![click],
+        ..Input::default()
+    };
+    frame(&mut lobby, release);
+    let reason = until("the guest's end", || {
+        frame(&mut lobby, Input::default());
+        let events = guest.poll(|_, _| {}).into_iter();
+        let mut ends = events.filter_map(|event| match event {
+            Event::Ended(ended) => Some(ended.reason),
+            _ => None,
+        });
+        ends.next()
+    });
+    assert_eq!(reason, EndReason::Refused(JoinRefused::Removed));
+    until("an empty lobby", || {
+        frame(&mut lobby, Input::default()).is_empty().then_some(())
+    });
 }

@@ -242,6 +242,7 @@ pub fn behind(turns: u32) -> String {
 }
 
 pub const LOBBY: &str = "Lobby";
+pub const REMOVE_GUEST: &str = "Remove";
 pub const CONNECTING: &str = "Connecting to the host …";
 pub const OPEN_SEAT: &str = "open";
 pub const READY: &str = "ready";

@@ -114,13 +114,16 @@ fn links_that_come_in_are_bounded() {
     config.limits.peers = 1;
     let mut host = bound(config);
     let mut guest = open(28);
-    connect(&mut guest, &mut host);
-    let (second, _) = connect(&mut guest, &mut host);
+    let places = rules::places(&host.shared.limits);
+    for _ in 1..places {
+        connect(&mut guest, &mut host);
+    }
+    let (last, _) = connect(&mut guest, &mut host);
     guest.dial(&at(&host), host.peer());
     let (_, why) = until(&mut host, &mut guest, failed);
     assert_eq!(why, LinkError::Refused);
 
-    guest.close(second.link);
+    guest.close(last.link);
     until(&mut guest, &mut host, down);
     connect(&mut guest, &mut host);
 }
@@ -154,7 +157,7 @@ fn many_may_dial_at_once() {
 #[test]
 fn pending_handshakes_must_show_their_address() {
     let (mut host, mut guest) = (open(56), open(57));
-    let dials = Limits::default().unproved_links;
+    let dials = rules::HALF_OPEN.each;
     for _ in 0..dials {
         guest.dial(&at(&host), host.peer());
     }
@@ -165,7 +168,7 @@ fn pending_handshakes_must_show_their_address() {
     for _ in 0..10 {
         host.pump();
     }
-    let pending = dials as usize - host.shared.handshakes.available_permits();
+    let pending = host.shared.handshakes.pending();
     assert_eq!(pending, rules::RETRY_FROM);
     for _ in 0..dials {
         until(&mut host, &mut guest, |event| match event {
@@ -179,7 +182,7 @@ fn pending_handshakes_must_show_their_address() {
 fn a_dialler_that_is_turned_away_after_the_handshake_has_no_link() {
     let mut guest = open(58);
     let key = tls::OwnKey::new(&[59; 32]);
-    let server = settings::server(tls::accepting(&key), &Limits::default());
+    let server = settings::server(tls::accepting(&key));
     let within = guest.runtime().enter();
     let host = quinn::Endpoint::server(server, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     drop(within);

@@ -14,6 +14,13 @@ const TELL_GONE: Duration = Duration::from_secs(10);
 const ADDRESSES: usize = 8;
 const ADDRESS_BYTES: usize = 64;
 
+/// All addresses of these peers: the best one of each, then the second, and so on.
+pub(crate) fn best_first<'a>(peers: impl Iterator<Item = &'a Vec<String>>) -> Vec<String> {
+    let peers: Vec<_> = peers.collect();
+    let of = |rank: usize| peers.iter().filter_map(move |peer| peer.get(rank));
+    (0..ADDRESSES).flat_map(of).cloned().collect()
+}
+
 pub(crate) struct Dialling {
     /// By place.
     ways: Vec<Way>,
@@ -80,6 +87,11 @@ impl Dialling {
         Dialling {
             ways: ways.map(|addresses| Way::new(addresses, now)).collect(),
         }
+    }
+
+    /// Where all peers are found.
+    pub(crate) fn all_addresses(&self) -> Vec<String> {
+        best_first(self.ways.iter().map(|way| &way.addresses))
     }
 
     pub(crate) fn addresses(&self, at: usize) -> &[String] {
@@ -212,6 +224,14 @@ mod tests {
         dialling.seek(0);
         let dials = (0..20).filter(|second| dialling.dial(0, true, SECOND * *second).is_some());
         assert_eq!(dials.collect::<Vec<_>>(), [2, 7, 12, 17]);
+    }
+
+    #[test]
+    fn the_best_address_of_each_peer_comes_first() {
+        let addresses = [["a:1", "a:2"].as_slice(), &[], &["c:1", "c:2"]];
+        let addresses = addresses.map(|of| of.iter().map(|one| (*one).to_owned()).collect());
+        let dialling = Dialling::new(addresses.to_vec(), Duration::ZERO);
+        assert_eq!(dialling.all_addresses(), ["a:1", "c:1", "a:2", "c:2"]);
     }
 
     #[test]

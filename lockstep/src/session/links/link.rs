@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub heard_at: Duration,
     /// This peer has asked for the match on it.
     pub asked: bool,
+    /// It leads to a guest of this peer's lobby.
+    pub admitted: bool,
     /// Its other end has told of a branch that it plays.
     pub plays_branch: bool,
     /// Control messages taken so far.

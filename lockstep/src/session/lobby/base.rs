@@ -7,7 +7,7 @@ use crate::log::SignatureSet;
 use crate::session::core::Core;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, Incarnation, JoinRefused, LinkId, PeerId, Plan};
+use crate::{EndReason, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId, Plan};
 use sim::Checksum;
 use std::time::Duration;
 
@@ -194,6 +194,17 @@ pub(super) trait Base: Send {
 
     /// The host's player takes those that are here, as soon as they are enough.
     fn begin_now(&mut self, _core: &Core) {}
+
+    /// The host's player bars a key from this lobby. Whether that is for the host to say: the players of a match that has
+    /// begun are settled.
+    fn bar(&mut self, _peer: PeerId) -> bool {
+        false
+    }
+
+    /// How long a link may be up before its peer asks for a place.
+    fn asks_within(&self, limits: &Limits) -> Duration {
+        limits.handshake
+    }
 
     /// The host's world is built.
     fn loaded(&mut self, _core: &Core, _checksum: Checksum) -> Next {

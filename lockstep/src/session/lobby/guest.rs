@@ -24,6 +24,11 @@ pub(super) trait GuestBase: Send {
 
     fn own_seats(&self) -> &[Seat];
 
+    /// Where the other members are found, once that is known.
+    fn member_addresses(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn is_loading(&self) -> bool {
         false
     }

@@ -7,6 +7,7 @@ use super::pings::Pings;
 use super::room::{Occupant, Room};
 use crate::log::{Rule, SignatureSet};
 use crate::session::core::Core;
+use crate::session::links::dialling::best_first;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
 use crate::text::tidy_text;
@@ -63,6 +64,12 @@ impl HostSide {
         self.pings.known()
     }
 
+    /// Where the guests are found.
+    pub(super) fn member_addresses(&self) -> Vec<String> {
+        let guests = self.room.guests().map(|(guest, _)| &guest.addresses);
+        best_first(guests)
+    }
+
     pub(super) fn takes_links(&self) -> bool {
         self.customs.takes_links
     }
@@ -87,6 +94,18 @@ impl HostSide {
             .base
             .set_ready(standing(&mut self.room, self.attempt, &self.stage), ready);
         self.follow(core, None, next)
+    }
+
+    /// Removes a guest, where the base lets its host bar keys.
+    pub(super) fn remove_guest(&mut self, core: &mut Core, guest: PeerId) -> Step {
+        if guest == core.id() || !self.base.bar(guest) || self.room.guest(guest).is_none() {
+            return Step::Stay;
+        }
+        self.expel(core, guest, JoinRefused::Removed);
+        match self.stage {
+            Stage::Gathering => self.changed(core),
+            Stage::Preparing | Stage::Signing { .. } => self.fail(core),
+        }
     }
 
     pub(super) fn begin_now(&mut self, core: &Core) {
@@ -235,6 +254,7 @@ impl HostSide {
             self.base
                 .deadline(now, matches!(self.stage, Stage::Gathering)),
             self.room.announce_deadline(now),
+            self.strangers_deadline(core),
             pings.filter(|_| self.pings_now()),
             self.duplicates
                 .deadline(now, |peer| silence(core, &self.room, peer)),
@@ -322,6 +342,7 @@ impl HostSide {
         match self.base.admit(core, standing, request) {
             Err(why) => core.refuse(link, why),
             Ok((occupant, welcome)) => {
+                core.admit(link);
                 self.room.enter(link, occupant);
                 if let Some(welcome) = welcome {
                     core.send(link, &welcome);
@@ -366,12 +387,21 @@ impl HostSide {
 
     fn close_strangers(&self, core: &mut Core) {
         let links = core.links.values().map(|link| (link.id, link.up_at));
-        let within = core.limits.handshake;
+        let within = self.base.asks_within(&core.limits);
         for link in self.room.strangers(links, core.now, within) {
             if !self.duplicates.waits_on(link) {
                 core.close(link);
             }
         }
+    }
+
+    /// When the next stranger has had its time to ask for a place.
+    fn strangers_deadline(&self, core: &Core) -> Option<Duration> {
+        let within = self.base.asks_within(&core.limits);
+        let strangers = core.links.values().filter(|link| {
+            self.room.guest_on(link.id).is_none() && !self.duplicates.waits_on(link.id)
+        });
+        strangers.map(|link| link.up_at + within).min()
     }
 
     /// A guest has gone.

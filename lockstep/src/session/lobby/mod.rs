@@ -237,6 +237,15 @@ impl Lobby {
         }
     }
 
+    /// Where the members are found, as far as this peer knows.
+    pub(crate) fn member_addresses(&self) -> Vec<String> {
+        match self {
+            Lobby::Host(host) => host.member_addresses(),
+            Lobby::Guest(guest) => guest.base().member_addresses(),
+            Lobby::Refused(_) => Vec::new(),
+        }
+    }
+
     /// Round trips between the host and its guests.
     pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
         match self {
@@ -322,6 +331,14 @@ impl Lobby {
             Lobby::Refused(_) => {}
         }
         Step::Stay
+    }
+
+    /// The host's player removes a guest, and bars its key.
+    pub(crate) fn remove_guest(&mut self, core: &mut Core, guest: PeerId) -> Step {
+        match self {
+            Lobby::Host(host) => host.remove_guest(core, guest),
+            Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+        }
     }
 
     /// The host's player takes those that are here, as soon as they are enough.

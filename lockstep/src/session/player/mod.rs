@@ -484,6 +484,11 @@ impl Player {
         self.turns.due_in_ms(turns, complete, now)
     }
 
+    /// Where the peers of the match are found.
+    pub(crate) fn member_addresses(&self) -> Vec<String> {
+        self.dialling.all_addresses()
+    }
+
     /// Where the peers of the match can be dialled, by index in the start's roster.
     pub(crate) fn contacts(&self) -> Vec<Contact> {
         let places = &self.ledger.places;

@@ -45,8 +45,8 @@ fn crowd_of_strangers_keeps_no_joiner_out() {
                 net.stranger(at, &format!("crowd:{step}"), None);
             }
             let links = net.session(at).core.links.values();
-            let unproved = links.filter(|link| link.proved.is_none() && !link.dialled);
-            assert!(unproved.count() <= 32);
+            let crowd = links.filter(|link| link.address.starts_with("crowd:"));
+            assert!(crowd.count() <= 16);
         }
         net.run(net.now() + Duration::from_millis(20));
         net.links.dead.truncate(dead);
@@ -214,4 +214,61 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
     net.run(Duration::from_secs(45));
     assert_eq!(net.causes(3), [RosterCause::Rejoined]);
     assert_eq!(net.session(3).status(), Status::Running);
+}
+
+#[test]
+fn silent_strangers_hold_no_place_of_a_lobby() {
+    for proves in [false, true] {
+        // With seats left, the lobby goes on.
+        let mut net = Net::new(4, Plan::default(), None);
+        net.links.silent = vec![2, 3];
+        net.run(Duration::from_secs(1));
+        for number in 0..600 {
+            let address = format!("10.0.0.{}:{number}", number % 50);
+            let link = net.stranger(0, &address, Some(strange(number)));
+            if let Some(link) = net.session_mut(0).core.links.get_mut(&link) {
+                let key = (strange(number), Incarnation([5; 16]));
+                link.proved = Some(key).filter(|_| proves);
+            }
+        }
+        let silent = |net: &Net| {
+            let links = net.session(0).core.links.values();
+            links.filter(|link| link.address.starts_with("10.")).count()
+        };
+        // Peers 2 and 3 have not proved their keys either.
+        let most = Limits::default().unproved_links as usize;
+        assert!((most - 2..=most).contains(&silent(&net)));
+        let crowd = |net: &mut Net, count| {
+            for number in 0..count {
+                net.stranger(0, &format!("10.0.1.1:{number}"), None);
+            }
+            let links = net.session(0).core.links.values();
+            let of = links.filter(|link| link.address.starts_with("10.0.1.1:"));
+            of.count()
+        };
+        assert!(crowd(&mut net, 100) <= 16, "one address has few places");
+        net.add(guest());
+        net.run(net.now() + Duration::from_millis(1_500));
+        let members = net.session(0).member_addresses();
+        assert_eq!(members.len(), 2, "the guests before and after");
+        net.run(net.now() + Duration::from_secs(2));
+        assert_eq!(silent(&net), 0, "they have had their time");
+    }
+}
+
+#[test]
+fn places_are_kept_for_members_of_the_lobby_and_peers_of_the_match() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.links.silent = vec![2];
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.session(0).member_addresses(), ["1"]);
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    for at in 0..3 {
+        let members = net.session(at).member_addresses();
+        let others = (0..3).filter(|other| *other != at);
+        for other in others.map(|other| other.to_string()) {
+            assert!(members.contains(&other), "{members:?} of peer {at}");
+        }
+    }
 }

@@ -324,3 +324,58 @@ fn another_protocol_version_is_named_on_both_sides() {
     let ended = |output: &Output| matches!(output, Output::Event(Event::Ended(end)) if end.reason == reason);
     assert!(answer.iter().any(ended), "{answer:?}");
 }
+
+fn refusal(net: &Net, at: usize) -> Option<&JoinRefused> {
+    match net.peers[at].events.last() {
+        Some(Event::Ended(Ended {
+            reason: EndReason::Refused(why),
+            ..
+        })) => Some(why),
+        _ => None,
+    }
+}
+
+fn names(net: &Net) -> Vec<String> {
+    let here = lobbies(net, 0).pop().expect("a lobby");
+    here.into_iter().map(|peer| peer.name).collect()
+}
+
+#[test]
+fn a_removed_guest_does_not_come_back_with_its_key() {
+    let mut net = in_the_lobby();
+    // Neither the host itself, nor a guest's word, counts.
+    net.input(0, Input::RemoveGuest(id(0)));
+    net.input(1, Input::RemoveGuest(id(0)));
+    assert_eq!(names(&net), ["peer 0", "peer 1"]);
+    net.input(0, Input::RemoveGuest(id(1)));
+    assert_eq!(names(&net), ["peer 0"]);
+    net.run(net.now() + Duration::from_secs(1));
+    assert_eq!(refusal(&net, 1), Some(&JoinRefused::Removed));
+    net.begin(1, 1, 77, guest());
+    net.run(net.now() + Duration::from_secs(1));
+    assert_eq!(refusal(&net, 1), Some(&JoinRefused::Removed));
+    assert_eq!(names(&net), ["peer 0"]);
+    // Another key is another guest.
+    net.begin(1, 5, 78, guest());
+    net.run(net.now() + Duration::from_secs(1));
+    assert_eq!(refusal(&net, 1), None);
+    assert_eq!(names(&net), ["peer 0", "peer 5"]);
+}
+
+#[test]
+fn removing_a_guest_that_has_to_sign_begins_the_lobby_anew() {
+    let mut net = Net::new(2, Plan::default(), Some(30));
+    net.links.slow_to_load = Some(1);
+    net.run(Duration::from_secs(2));
+    assert_eq!(net.session(0).status(), Status::Loading);
+    net.input(0, Input::RemoveGuest(id(1)));
+    net.run(net.now() + Duration::from_secs(1));
+    assert_eq!(refusal(&net, 1), Some(&JoinRefused::Removed));
+    assert_eq!(net.session(0).status(), Status::Lobby);
+    net.links.slow_to_load = None;
+    net.add(guest());
+    net.run(net.now() + Duration::from_secs(10));
+    let (first, second) = (net.ends()[0], net.ends()[2]);
+    assert_eq!(first.reason, EndReason::TurnLimit);
+    assert_eq!(second.reason, EndReason::TurnLimit);
+}

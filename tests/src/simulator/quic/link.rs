@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use lockstep::quic::parts::{
-    BULK_PRIORITY, CHUNK_BYTES, CLOSED, DIAL, Decoder, EXPORTER_LABEL, FLUSH, VIOLATION, WELCOME,
-    carries_turns, encode, not_up, peer_of, queue_bytes, went_down,
+    BULK_PRIORITY, CHUNK_BYTES, CLOSED, DIAL, Decoder, EXPORTER_LABEL, FLUSH, HANDSHAKE, VIOLATION,
+    WELCOME, carries_turns, encode, not_up, peer_of, queue_bytes, went_down,
 };
 use lockstep::{Blocked, Channel, Limits, LinkError, MAX_DATAGRAM, PeerId};
 use quinn_proto::{
@@ -97,7 +97,7 @@ impl Link {
 
     /// A link that the other side has dialled.
     pub fn accepting(connection: Connection, limits: &Limits, now: Duration) -> Self {
-        Link::new(connection, None, limits, now + limits.handshake)
+        Link::new(connection, None, limits, now + HANDSHAKE)
     }
 
     fn new(
@@ -129,7 +129,7 @@ impl Link {
 
     /// Whether it counts towards the limit of incoming links.
     pub fn has_place(&self) -> bool {
-        self.dialled.is_none() && !matches!(self.stage, Stage::Over)
+        self.dialled.is_none() && matches!(self.stage, Stage::Open | Stage::Closing { .. })
     }
 
     /// The next news.

@@ -4,8 +4,8 @@ use super::link::{Dialled, Link, News};
 use super::seeded::{self, OwnMark, TimeOfDay};
 use bytes::BytesMut;
 use lockstep::quic::parts::{
-    CLOSED, LAST_MESSAGES, LAST_PACKETS, OwnKey, RETRY_FROM, SERVER_NAME, accepting, client,
-    dialling, places, server,
+    Arrival, CLOSED, Doorway, HALF_OPEN, LAST_MESSAGES, LAST_PACKETS, OwnKey, RETRY_FROM,
+    SERVER_NAME, accepting, client, dialling, places, server,
 };
 use lockstep::{Blocked, Channel, Limits, LinkEvent, LinkId, PeerId};
 use quinn_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Incoming, Transmit};
@@ -25,6 +25,10 @@ pub struct Port {
     /// The links that the session knows; `None` for a lost one of which the session is about to learn.
     known: BTreeMap<LinkId, Option<ConnectionHandle>>,
     next_link: u32,
+    /// Handshakes that others began.
+    doorway: Doorway<u64>,
+    handshakes: BTreeMap<u64, ConnectionHandle>,
+    next_handshake: u64,
     touched: BTreeSet<ConnectionHandle>,
     events: VecDeque<LinkEvent>,
     packets: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -51,7 +55,7 @@ impl Port {
             .rng_seed(Some(seeded::array()))
             .cid_generator(move || Box::new(mark));
         let time_of_day = Arc::new(TimeOfDay::default());
-        let mut accepts = server(accepting(&key), &limits);
+        let mut accepts = server(accepting(&key));
         accepts.time_source(time_of_day.clone());
         Port {
             endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(accepts)), false, None),
@@ -62,6 +66,9 @@ impl Port {
             links: BTreeMap::new(),
             known: BTreeMap::new(),
             next_link: 0,
+            doorway: Doorway::new(HALF_OPEN),
+            handshakes: BTreeMap::new(),
+            next_handshake: 0,
             touched: BTreeSet::new(),
             events: VecDeque::new(),
             packets: VecDeque::new(),
@@ -180,33 +187,60 @@ impl Port {
     /// Handles an incoming dial. With many pending handshakes, a retry must be answered before anything is stored.
     fn take_in(&mut self, now: Duration, incoming: Incoming) {
         let mut answer = Vec::new();
-        let count = |of: fn(&Link) -> bool| self.links.values().filter(|link| of(link)).count();
-        let pending = count(Link::is_pending);
-        if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
+        self.forget_handshakes();
+        if self.doorway.len() >= RETRY_FROM
+            && incoming.may_retry()
+            && !incoming.remote_address_validated()
+        {
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
                 self.post(&transmit, &answer);
             }
             return;
         }
-        let full = pending >= self.limits.unproved_links as usize
-            || count(Link::has_place) >= places(&self.limits);
-        if full || self.ending.is_some() {
+        let with_place = self.links.values().filter(|link| link.has_place());
+        if with_place.count() >= places(&self.limits) || self.ending.is_some() {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             return self.post(&transmit, &answer);
         }
         let at = self.base + now;
+        let key = self.next_handshake;
+        self.next_handshake += 1;
+        let from = incoming.remote_address().ip().into();
+        match self.doorway.arrive(now, key, from) {
+            Arrival::TurnedAway => return self.endpoint.ignore(incoming),
+            Arrival::Displaces(oldest) => {
+                if let Some(handle) = self.handshakes.remove(&oldest)
+                    && let Some(link) = self.links.get_mut(&handle)
+                {
+                    link.hang_up(at, CLOSED);
+                    self.touched.insert(handle);
+                }
+            }
+            Arrival::Waits => {}
+        }
         match self.endpoint.accept(incoming, at, &mut answer, None) {
             Ok((handle, connection)) => {
                 let link = Link::accepting(connection, &self.limits, now);
                 self.links.insert(handle, link);
+                self.handshakes.insert(key, handle);
                 self.touched.insert(handle);
             }
             Err(error) => {
+                self.doorway.leave(key);
                 if let Some(transmit) = error.response {
                     self.post(&transmit, &answer);
                 }
             }
         }
+    }
+
+    /// Handshakes that are over leave the doorway.
+    fn forget_handshakes(&mut self) {
+        let links = &self.links;
+        let over = self.handshakes.extract_if(.., |_, handle| {
+            !links.get(handle).is_some_and(Link::is_pending)
+        });
+        over.for_each(|(key, _)| self.doorway.leave(key));
     }
 
     /// When [`pass_time`](Self::pass_time) is due.

@@ -7,6 +7,7 @@ use super::host_lost::{HostLost, Wait};
 use super::seed::OwnShare;
 use crate::limits::MAX_PEERS;
 use crate::session::core::Core;
+use crate::session::links::dialling::best_first;
 use crate::session::links::link::Link;
 use crate::session::lobby::guest::GuestBase;
 use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, decline};
@@ -327,6 +328,12 @@ fn give_up(core: &mut Core, link: LinkId, broken: Broken) -> Step {
 impl GuestBase for Newcomer {
     fn link(&self) -> Option<LinkId> {
         self.link
+    }
+
+    fn member_addresses(&self) -> Vec<String> {
+        let roster = self.agreement.as_ref().map(Agreement::roster);
+        let roster = roster.unwrap_or_default().iter();
+        best_first(roster.map(|peer| &peer.addresses))
     }
 
     fn own_seats(&self) -> &[Seat] {

@@ -10,7 +10,7 @@ use crate::session::lobby::{OwnPeer, Settled, Step, decline};
 use crate::session::wire::{Control, LockedPeer, Offer};
 use crate::session::{HostConfig, Output};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{EndReason, Fault, JoinRefused, LinkId, LogHash, PeerId};
+use crate::{EndReason, Fault, JoinRefused, Limits, LinkId, LogHash, PeerId};
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ const QUIET: Duration = Duration::from_millis(1_500);
 /// Attempts that may fail by one key. A process that has died comes back, but a peer that has seen the others' shares
 /// may not try for another seed again and again.
 const FAILURES: u32 = 3;
+/// A link is up for so long before its peer shows the ticket: a correct one does so at once.
+const ASKS_WITHIN: Duration = Duration::from_secs(3);
 /// Addresses of a guest beside the one that it is seen at, and the bytes of each.
 const ADDRESSES: usize = 6;
 const ADDRESS_BYTES: usize = 64;
@@ -39,6 +41,8 @@ pub(in crate::session::lobby) struct NewMatch {
     barred: Vec<PeerId>,
     /// Attempts that have failed by a key.
     failures: BTreeMap<PeerId, u32>,
+    /// Keys that the host's player has removed.
+    removed: Vec<PeerId>,
 }
 
 /// The world is being built from this start.
@@ -93,6 +97,7 @@ impl NewMatch {
             loading: None,
             barred: Vec::new(),
             failures: BTreeMap::new(),
+            removed: Vec::new(),
         };
         base.commit(0, own.ready);
         (occupant, customs, base)
@@ -182,6 +187,8 @@ impl Base for NewMatch {
             Err(JoinRefused::Invite)
         } else if self.config.expires.is_some_and(|at| at <= core.now) {
             Err(JoinRefused::Expired)
+        } else if self.removed.contains(&request.peer) {
+            Err(JoinRefused::Removed)
         } else if self.is_barred(request.peer) {
             Err(JoinRefused::TooSlow)
         } else {
@@ -304,6 +311,17 @@ impl Base for NewMatch {
             }
             None => Next::Stay,
         }
+    }
+
+    fn bar(&mut self, peer: PeerId) -> bool {
+        if !self.removed.contains(&peer) {
+            self.removed.push(peer);
+        }
+        true
+    }
+
+    fn asks_within(&self, limits: &Limits) -> Duration {
+        ASKS_WITHIN.min(limits.handshake)
     }
 
     /// Locks the roster once all seats are taken and all peers are ready.

@@ -1,0 +1,89 @@
+//! The handshakes that others have begun: the [`Doorway`] of an endpoint.
+
+use super::rules::HALF_OPEN;
+use crate::doorway::{Arrival, Crowd, Doorway};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// All pending handshakes of an endpoint.
+pub(super) struct Handshakes {
+    began: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    doorway: Doorway<u64>,
+    next: u64,
+    /// What tells a handshake that it has to make room.
+    ends: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// A pending handshake. Dropping it frees its place.
+pub(super) struct Pending {
+    of: Arc<Handshakes>,
+    key: u64,
+    /// Resolves once the handshake has to make room.
+    pub(super) displaced: oneshot::Receiver<()>,
+}
+
+impl Handshakes {
+    /// None is pending. Must be called within the runtime of the endpoint.
+    pub(super) fn new() -> Arc<Handshakes> {
+        Arc::new(Handshakes {
+            began: Instant::now(),
+            state: Mutex::new(State {
+                doorway: Doorway::new(HALF_OPEN),
+                next: 0,
+                ends: BTreeMap::new(),
+            }),
+        })
+    }
+
+    /// Keeps places for dials from these addresses.
+    pub(super) fn keep(&self, addresses: impl Iterator<Item = IpAddr>) {
+        self.lock().doorway.keep(addresses.map(Crowd::from));
+    }
+
+    /// How many are pending.
+    pub(super) fn pending(&self) -> usize {
+        self.lock().doorway.len()
+    }
+
+    /// A dial from this address begins a handshake, if there is a place for it.
+    pub(super) fn begin(self: &Arc<Self>, from: IpAddr) -> Option<Pending> {
+        let now = self.began.elapsed();
+        let mut state = self.lock();
+        let key = state.next;
+        match state.doorway.arrive(now, key, from.into()) {
+            Arrival::TurnedAway => return None,
+            Arrival::Displaces(oldest) => {
+                // Its task may have just ended.
+                state.ends.remove(&oldest).map(|end| end.send(()));
+            }
+            Arrival::Waits => {}
+        }
+        state.next += 1;
+        let (end, displaced) = oneshot::channel();
+        state.ends.insert(key, end);
+        Some(Pending {
+            of: self.clone(),
+            key,
+            displaced,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let mut state = self.of.lock();
+        state.doorway.leave(self.key);
+        state.ends.remove(&self.key);
+    }
+}
