@@ -91,6 +91,7 @@ pub enum Arrival<K> {
 }
 
 /// Crowds that places are kept for at most.
+#[cfg(any(test, feature = "quic"))]
 const KEPT_CROWDS: usize = 64;
 
 impl<K: Copy + PartialEq> Doorway<K> {
@@ -119,6 +120,7 @@ impl<K: Copy + PartialEq> Doorway<K> {
     }
 
     /// Keeps places for these crowds, the first 64 of them, and for no others any more.
+    #[cfg(any(test, feature = "quic"))]
     pub fn keep(&mut self, crowds: impl IntoIterator<Item = Crowd>) {
         self.kept.clear();
         for crowd in crowds {
@@ -130,11 +132,13 @@ impl<K: Copy + PartialEq> Doorway<K> {
     }
 
     /// Strangers that wait.
+    #[cfg(any(test, feature = "quic"))]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Whether no stranger waits.
+    #[cfg(any(test, feature = "quic"))]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
