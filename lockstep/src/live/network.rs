@@ -140,6 +140,8 @@ pub(super) struct Network {
     /// Links that took no more messages.
     blocked: Vec<LinkId>,
     desyncs: Untold,
+    /// The folder of the report of the world's fault, once it is written.
+    fault_report: Option<std::path::PathBuf>,
     /// This peer's lowest seat, once it is known.
     own: Seat,
     ended: Option<Event>,
@@ -163,6 +165,7 @@ impl Network {
             saves: VecDeque::new(),
             blocked: Vec::new(),
             desyncs: Untold::default(),
+            fault_report: None,
             own: Seat(0),
             ended: None,
             measured_at: Duration::ZERO,
@@ -312,9 +315,15 @@ impl Network {
             match told {
                 Told::Failed(why) => self.push(Event::RecordingStopped { why }),
                 Told::Synced(id) => self.handle(Input::Synced(id)),
-                Told::Reported { number, folder } => {
-                    let event = number.and_then(|number| self.desyncs.written(number, folder));
-                    if let Some(event) = event {
+                Told::Reported {
+                    number: None,
+                    folder,
+                } => self.fault_report = folder,
+                Told::Reported {
+                    number: Some(number),
+                    folder,
+                } => {
+                    if let Some(event) = self.desyncs.written(number, folder) {
                         self.push(event);
                     }
                 }
@@ -418,6 +427,7 @@ impl Network {
             transport,
             log,
             mut desyncs,
+            mut fault_report,
             mut ended,
             ..
         } = self;
@@ -431,7 +441,7 @@ impl Network {
                 Told::Reported {
                     number: None,
                     folder,
-                } => tell_report(&mut ended, folder),
+                } => fault_report = folder,
                 Told::Reported {
                     number: Some(number),
                     folder,
@@ -443,6 +453,7 @@ impl Network {
                 Told::Synced(_) => {}
             }
         }
+        tell_report(&mut ended, fault_report);
         while let Some(event) = desyncs.overdue(Duration::MAX) {
             state.push(event);
         }
