@@ -167,7 +167,7 @@ fn a_host_removes_a_guest_with_two_keys() {
     let mut guest = Peer::start(&joins, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
     let mut table = Table::of(&mut host, "skirmish");
     let mut refused = false;
-    let mut here = false;
+    let (mut here, mut removed) = (false, false);
     let began = now();
     while !refused {
         assert!(began.elapsed() < Duration::from_secs(30), "here: {here}");
@@ -184,7 +184,7 @@ fn a_host_removes_a_guest_with_two_keys() {
                 _ => {}
             }
         }
-        if std::mem::take(&mut here) {
+        if here && !std::mem::replace(&mut removed, here) {
             // The guest may hear of its place before the host's own screen does.
             host.wait(SHORT);
             table.follow(&mut host);

@@ -364,7 +364,14 @@ fn a_plan_that_no_turn_asked_for_is_found() {
         SLOW_FROM..SLOW_UNTIL => 100,
         _ => 50,
     };
-    for (turn, tick_ms) in [(10, 51), (21, 50), (21, 88), (80, 50), (81, 100), (90, 200)] {
+    for (turn, tick_ms) in [
+        (10, 51),
+        (21, 50),
+        (21, 88),
+        (SLOW_UNTIL - 1, 50),
+        (SLOW_UNTIL, 100),
+        (90, 200),
+    ] {
         let asked = Plan {
             tick_ms: honest(turn),
             ..Plan::default()
