@@ -518,16 +518,6 @@ impl Peer {
         }
     }
 
-    /// The path of the recording is known once its file is made, which may be after the match has started.
-    fn note_recording(&mut self) {
-        let Some(path) = self.recorded_to.take_if(|path| path.get().is_some()) else {
-            return;
-        };
-        self.replay = path.get().cloned();
-        let contacts = std::mem::take(&mut self.unsaved_contacts);
-        self.save_contacts(&contacts);
-    }
-
     fn take(&mut self, event: &Event) {
         match event {
             Event::Started {

@@ -16,6 +16,16 @@ impl Peer {
         }
     }
 
+    /// The path of the recording is known once its file is made, which may be after the match has started.
+    pub(super) fn note_recording(&mut self) {
+        let Some(path) = self.recorded_to.take_if(|path| path.get().is_some()) else {
+            return;
+        };
+        self.replay = path.get().cloned();
+        let contacts = std::mem::take(&mut self.unsaved_contacts);
+        self.save_contacts(&contacts);
+    }
+
     /// Keeps where the players are found beside the recording, for a later run.
     pub(super) fn save_contacts(&mut self, contacts: &[Contact]) {
         let match_id = self.match_id.or(self.comes_to);

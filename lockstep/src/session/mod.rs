@@ -12,6 +12,7 @@ mod core;
 mod ending;
 mod facts;
 mod joiner;
+mod leaving;
 mod ledger;
 mod links;
 mod lobby;
@@ -565,26 +566,6 @@ impl Session {
     fn note(&mut self, what: What) {
         if let Phase::Playing(playing) = &mut self.phase {
             playing.note(what);
-        }
-    }
-
-    /// There is no world any more: the match is over for this peer.
-    fn lose_world(&mut self, reason: EndReason) {
-        if let Phase::Playing(playing) = &mut self.phase {
-            playing.say_goodbye(&mut self.core);
-            playing.finish(&mut self.core, reason);
-        } else {
-            let _ = self.leave();
-            self.step(Step::End(reason));
-        }
-    }
-
-    /// Leaves before the match begins for this peer.
-    fn leave(&mut self) -> Step {
-        match &mut self.phase {
-            Phase::Lobby(lobby) => lobby.leave(&mut self.core),
-            Phase::Rejoin(_) => Step::End(EndReason::Left),
-            Phase::Playing(_) | Phase::Over => Step::Stay,
         }
     }
 
