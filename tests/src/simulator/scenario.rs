@@ -198,8 +198,6 @@ pub enum Hostile {
     LiesOfWorld(u32),
     /// It reports wrong log hashes after this many turns and later, to all peers alike.
     LiesOfLog(u32),
-    /// It reports that its machine needs so long for a tick, and that is a lie.
-    LiesOfLoad(Duration),
     /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),
     /// From a moment on it receives and sends nothing, while its links stay up.
@@ -308,8 +306,7 @@ impl Scenario {
         let lies = |hostile| match hostile {
             Hostile::Forger | Hostile::Equivocator { .. } => true,
             Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
-            Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) => false,
-            Hostile::Withholder(_) | Hostile::Mute { .. } => false,
+            Hostile::Garbage { .. } | Hostile::Withholder(_) | Hostile::Mute { .. } => false,
         };
         plan.flaw.is_some() || plan.hostile.is_some_and(lies)
     }
@@ -317,13 +314,6 @@ impl Scenario {
     /// Whether any peer's does.
     pub fn differs(&self) -> bool {
         (0..self.peers.len()).any(|peer| self.may_differ(peer))
-    }
-
-    /// Whether a peer's machine is slow for a while, or the peer says so.
-    pub fn slows(&self, peer: usize) -> bool {
-        let plan = &self.peers[peer];
-        let lies = matches!(plan.hostile, Some(Hostile::LiesOfLoad(_)));
-        lies || plan.has(|fault| matches!(fault, Fault::Slow { .. }))
     }
 
     /// Whether a peer signs two histories, or may.
