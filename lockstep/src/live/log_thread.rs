@@ -47,8 +47,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Bounded by [`QUEUE_BYTES`] and [`KEYFRAME_BYTES`].
+    /// Bounded by [`QUEUE_BYTES`] and [`KEYFRAME_BYTES`] while the store hangs. A log that begins is handed over at once,
+    /// however long it is: its session holds it as well.
     jobs: VecDeque<Job>,
+    /// Jobs that the store was given.
+    taken: u64,
+    /// Where too much waits: since when, and how many jobs the store had been given then.
+    behind_since: Option<(Duration, u64)>,
     bytes: usize,
     snapshot_bytes: usize,
     /// No more records are taken.
@@ -80,13 +85,13 @@ impl LogThread {
     }
 
     /// Hands over a record. A keyframe is left out where too many wait: a log is valid without it.
-    pub(super) fn append(&self, record: Record) {
-        self.shared.push(Job::Append(record));
+    pub(super) fn append(&self, now: Duration, record: Record) {
+        self.shared.push(now, Job::Append(record));
     }
 
     /// Hands over the turns of the tail.
-    pub(super) fn tail(&self, turns: Vec<Bundle>) {
-        self.shared.push(Job::Tail(turns));
+    pub(super) fn tail(&self, now: Duration, turns: Vec<Bundle>) {
+        self.shared.push(now, Job::Tail(turns));
     }
 
     /// Asks for all so far to be made durable. A store that takes no more records is done at once.
@@ -147,8 +152,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, job: Job) {
-        self.lock().push(job);
+    fn push(&self, now: Duration, job: Job) {
+        self.lock().push(now, job);
         self.changed.notify_all();
     }
 
@@ -219,6 +224,7 @@ impl Shared {
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
         let job = state.jobs.pop_front()?;
+        state.taken += 1;
         state.bytes -= job.bytes();
         state.snapshot_bytes -= job.snapshot_bytes();
         Some(job)
@@ -226,18 +232,28 @@ impl Shared {
 }
 
 impl State {
-    fn push(&mut self, job: Job) {
+    fn push(&mut self, now: Duration, job: Job) {
         let snapshot = job.snapshot_bytes();
         let too_many = self.snapshot_bytes > 0 && self.snapshot_bytes + snapshot > KEYFRAME_BYTES;
         if self.full || (snapshot > 0 && too_many) {
             return;
         }
-        if self.bytes + job.bytes() > QUEUE_BYTES {
+        if self.bytes + job.bytes() <= QUEUE_BYTES {
+            self.behind_since = None;
+        } else if self.hangs(now) {
             return self.refuse(ErrorKind::TimedOut);
         }
         self.bytes += job.bytes();
         self.snapshot_bytes += snapshot;
         self.jobs.push_back(job);
+    }
+
+    /// Whether the store has been given nothing for long, though too much waits.
+    fn hangs(&mut self, now: Duration) -> bool {
+        let taken = self.taken;
+        let since = self.behind_since.filter(|(_, before)| *before == taken);
+        let (since, _) = *self.behind_since.insert(since.unwrap_or((now, taken)));
+        since + HANGS_AFTER <= now
     }
 
     /// The log ends here.
@@ -292,8 +308,10 @@ fn bytes_of(bundle: &Bundle) -> usize {
     size_of::<Bundle>() + entries.sum::<usize>()
 }
 
-/// Records that wait for a store, at most. A match makes a few kilobytes a second.
+/// Bytes of records that wait for a store that hangs, at most. A match makes a few kilobytes a second.
 const QUEUE_BYTES: usize = 8 << 20;
+/// A store that takes so long for one job hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(1);
 /// Bytes of snapshots that wait, if there are several.
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// What a record is counted as that is neither a turn nor a snapshot.

@@ -356,10 +356,10 @@ impl Network {
                     self.blocked.push(link);
                 }
             }
-            Output::Append(record) => self.log.append(record),
+            Output::Append(record) => self.log.append(self.shared.now(), record),
             Output::New { start, retracted } => self.work(Work::New { start, retracted }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
-            Output::Tail(turns) => self.log.tail(turns),
+            Output::Tail(turns) => self.log.tail(self.shared.now(), turns),
             Output::Sync(id) => self.log.sync(id),
             Output::Load {
                 turns,
