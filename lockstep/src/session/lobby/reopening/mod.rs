@@ -132,8 +132,8 @@ fn carry_out(core: &mut Core, finding: Finding) -> bool {
     false
 }
 
-/// Has the store keep that this peer signs a reopening whose cut is at the end of this log, and what it accepts with that;
-/// before, what an earlier run has recorded. The number by which the store says that it does.
+/// Has the store keep the signature of a reopening whose cut is at the end of this log, and the accept that goes with it.
+/// The log that an earlier run has recorded comes before both. The number by which the store says that it is done.
 ///
 /// # Errors
 /// Why this peer cannot go on with what it has recorded.

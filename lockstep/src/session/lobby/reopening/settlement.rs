@@ -342,7 +342,10 @@ impl Settlement {
             return settling;
         }
         let ends = epoch + u32::from(open.is_some());
-        if let Some(absent) = self.signed_elsewhere(ends) {
+        let decide = open
+            .as_ref()
+            .map_or(voters, |open| Voters::new(open.value.roster));
+        if let Some(absent) = self.signed_elsewhere(ends, decide) {
             settling.then = match facts.now < self.wait_until {
                 true => Then::Wait,
                 false => Then::Undecided(absent),
@@ -395,9 +398,10 @@ impl Settlement {
         OpenChange::among(Voters::new(self.log.roster()), &guests.chain(own).collect())
     }
 
-    /// The absent peers of another reopening of this epoch, where all of its peers that are here have signed it, and the
-    /// others may go on by it: they have a quorum of its roster, or part of one.
-    fn signed_elsewhere(&self, epoch: u32) -> Option<Peers> {
+    /// The absent peers of another reopening of an epoch that these voters end, where all of its peers that are here have
+    /// signed it and are no quorum of its roster: the absent ones may go on by it. A roster that is no quorum of the voters
+    /// cannot have reopened the epoch, whatever a guest tells.
+    fn signed_elsewhere(&self, epoch: u32, voters: Voters) -> Option<Peers> {
         let guests = self.claims.counting();
         let guests =
             guests.filter_map(|(place, _)| Some((place, self.claims.of(place)?.told.signed)));
@@ -409,6 +413,8 @@ impl Settlement {
             let of_it = present.and(signed.roster);
             let mut signers = of_it.iter();
             signed.epoch == epoch
+                && signed.roster.is_within(voters.members())
+                && voters.is_quorum(signed.roster)
                 && signers.all(|peer| here.get(&peer) == Some(&Some(**signed)))
                 && !Voters::new(signed.roster).is_quorum(of_it)
         });

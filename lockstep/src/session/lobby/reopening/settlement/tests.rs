@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::LogHash;
-use crate::log::Record;
 use crate::log::fixture::{false_alarm, signer};
+use crate::log::{Record, SignedReopening};
 use crate::session::lobby::reopening::fixture::{context, log, log_with_accept, run, start};
 
 const NOW: Duration = Duration::from_secs(5);
@@ -249,6 +249,39 @@ fn an_open_change_is_decided_by_those_here_with_the_reopening() {
     let (decided, change) = settlement.changes(&signatures, &host).expect("all signed");
     assert_eq!(decided.map(|decided| decided.accepts.len()), Some(2));
     assert_eq!((change.epoch, change.value.cut), (1, 20));
+}
+
+#[test]
+fn another_reopening_stops_this_one_only_where_it_may_have_begun() {
+    let (host, limits) = (signer(0), Limits::default());
+    let facts = facts(&host, &limits);
+    let settled = |epoch: u32, roster: u16| {
+        let mut settlement = Settlement::new(log(0, 20), NOW);
+        let guest = Told {
+            signed: Some(SignedReopening {
+                epoch,
+                roster: Peers(roster),
+                hash: log(0, 20).tip(),
+            }),
+            ..Told::of(log(2, 20).claim(), None)
+        };
+        assert_eq!(settlement.come(facts, 2, run(2), guest), Ok(()));
+        settlement.settle_if_due(facts).then
+    };
+    let Then::Undecided(absent) = settled(0, 0b110) else {
+        panic!("peer 1 may go on by it");
+    };
+    assert_eq!(absent, Peers(0b010));
+    for (epoch, roster) in [
+        // Of another epoch; not signed by this peer; no quorum; of a peer that is no voter.
+        (1, 0b110),
+        (0, 0b111),
+        (0, 0b100),
+        (0, 0b1_0000_0110),
+    ] {
+        let then = settled(epoch, roster);
+        assert!(matches!(then, Then::Propose(_)), "{epoch} {roster:b}");
+    }
 }
 
 #[test]
