@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Where a stranger comes from: all that one host can easily call itself.
+/// Where a stranger comes from. One host can easily take any address of one crowd.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Crowd {
     /// An IPv4 address.

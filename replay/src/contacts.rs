@@ -247,7 +247,7 @@ mod tests {
         assert!(way_back.read(MatchId([3; 16])).is_err());
     }
 
-    /// A file whose bytes may never reach the disk.
+    /// A file on a disk that may never take its bytes.
     struct Unsynced(std::fs::File);
 
     impl Output for Unsynced {

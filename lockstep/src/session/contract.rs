@@ -324,7 +324,7 @@ pub enum ConfigError {
         "this leads only to this peer itself: another player's ticket, or a replay of the match, leads back into it"
     )]
     OnlySelf,
-    /// A ticket whose host has this peer's own key.
+    /// The ticket names a host with this peer's own key.
     #[error(
         "the host of this ticket has the same key as this peer: its identity is a copy, or the match is its own; join with another identity"
     )]

@@ -285,7 +285,7 @@ impl Scenario {
         self.plan.delay_turns.into()
     }
 
-    /// The longest time that one process stands still.
+    /// The longest freeze of any process.
     pub fn longest_freeze(&self) -> Duration {
         let faults = self.peers.iter().flat_map(|plan| &plan.faults);
         let freezes = faults.map(|(_, fault)| match fault {

@@ -1,4 +1,4 @@
-//! A match whose game drops it, and a ticket that leads to its own peer.
+//! A game drops its match; a ticket leads to its own peer.
 
 use super::peers::{config, now, run};
 use super::*;

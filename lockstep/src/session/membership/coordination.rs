@@ -92,7 +92,7 @@ impl Membership {
         }
     }
 
-    /// Peers whose promises tell of what this peer cannot see.
+    /// The voters with promises of batches, leavers or values that this peer cannot see.
     fn doubted(&self, view: &View<'_>) -> Peers {
         let doubts = |promise: &_| self.epochs.paxos.doubts(promise, view);
         self.votes.promised(doubts)
@@ -175,8 +175,8 @@ impl Membership {
     }
 
     /// The peers that a change of another coordinator waits for: the coordinator with this peer's promise, whether or not
-    /// it was its turn; but while it waits itself for peers that have not answered it, or whose answers tell of batches that
-    /// this peer lacks as well, those peers. At first they cannot have: a peer that begins attempt after attempt waits for
+    /// it was its turn. While the coordinator waits itself, the peers that have not answered it, or that tell of batches which
+    /// this peer lacks as well. At first they cannot have: a peer that begins attempt after attempt waits for
     /// none.
     fn waits_for_coordinator(
         &self,

@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Takes the world along to where the match is reopened, with the log that it has followed, if it is known whose.
+    /// Takes the world along to where the match is reopened. `known`: the place of its peer, and the log that it has followed.
     pub(crate) fn detach(self, known: Option<(u8, AttestedLog)>) -> Option<DetachedWorld> {
         if let Some(replaced) = self.replaces {
             return Some(*replaced);
