@@ -203,8 +203,11 @@ impl Membership {
         let seen = self.observe(None, around, ledger);
         let owing = silent.or(self.doubted(&self.view(&seen, around)));
         let owing = owing.without(gone);
+        let coordinator = std::iter::once(ballot.peer).collect();
         match self.votes.has_just_begun(now) || owing.is_empty() {
-            true => std::iter::once(ballot.peer).collect(),
+            true => coordinator,
+            // Peers with a little less time left for it do not answer it any more.
+            false if self.suspicion.has_little_left(ballot.peer) => owing.or(coordinator),
             false => owing,
         }
     }

@@ -377,9 +377,14 @@ impl Suspicion {
 
     /// It is a peer's turn to begin a change: it passes once the peer has held the others up for long.
     pub(super) fn pass_over(&mut self, at: u8) {
-        if self.of[usize::from(at)].blocked >= PASSED_OVER {
+        if self.has_little_left(at) {
             self.passed_over.insert(at);
         }
+    }
+
+    /// Whether a peer has used up most of its stall budget.
+    pub(super) fn has_little_left(&self, at: u8) -> bool {
+        self.of[usize::from(at)].blocked >= PASSED_OVER
     }
 
     /// Whether the others have kept a peer so lately that this one begins no change to remove it.
