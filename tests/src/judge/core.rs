@@ -23,17 +23,21 @@ impl Judge {
     /// and changes begun in them are over.
     pub fn pick_core(&mut self, running: &[usize], accepted: &[Accepted]) {
         let log = self.canonical().cloned().unwrap_or_default();
-        let (roster, reopening) = (log.roster(u32::MAX), &self.scenario.reopening);
+        // A change that only the dead know of is not over.
+        let files = running.iter().map(|peer| &self.peers[*peer]);
+        let known = files.map(|file| file.log.epochs.len().max(file.given.epochs.len()));
+        let (known, reopening) = (known.max().unwrap_or(0), &self.scenario.reopening);
+        let newest = log.epochs.iter().take(known).next_back();
+        let roster = newest.map_or(&[][..], |(_, roster)| roster);
+        let notes = |peer: &usize| &self.peers[*peer].notes;
         let mut members = roster.to_vec();
         members.retain(|peer| {
-            let (notes, log) = (&self.peers[*peer].notes, &self.peers[*peer].log);
-            let reopens = reopening.is_some() && notes.run > 0;
+            let reopens = reopening.is_some() && notes(peer).run > 0;
             // The others may remove a peer that has used up its stall budget.
-            let calm = running.contains(peer) && notes.silent_until <= self.now;
-            calm && (reopens || !notes.is_out && log.start.is_some())
+            let calm = running.contains(peer) && notes(peer).silent_until <= self.now;
+            calm && (reopens || !notes(peer).is_out && self.peers[*peer].log.start.is_some())
         });
         // The others may still remove a peer that was silent until healing, if they can decide that with peers outside.
-        let notes = |peer: &usize| &self.peers[*peer].notes;
         let heard = |peer: &usize| notes(peer).silent_until + SUSPICION + RECOVERY <= self.now;
         let votes = |peer: &usize| heard(peer) || !running.contains(peer);
         let all = !is_quorum(roster, |peer| votes(peer) && !notes(peer).crashed);
@@ -41,7 +45,7 @@ impl Judge {
         let members = self.scenario.in_reach(members, roster.len());
         // Peers that are gone may have decided a change of this epoch, which the others must end it with.
         let can_end = accepted.iter().all(|of| {
-            let is_over = of.epoch as usize + 1 != log.epochs.len();
+            let is_over = of.epoch as usize + 1 != known;
             let stay: Vec<_> = of.value.stay().iter().map(|place| self.at(place)).collect();
             is_over || is_quorum(&stay, |peer| members.contains(peer))
         });

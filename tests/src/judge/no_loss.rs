@@ -35,11 +35,9 @@ impl Judge {
         let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
-        let behind = if in_core { 0 } else { behind as u32 };
-        let due = next + behind + self.scenario.delay() + 2;
+        let due = next + u32::from(!in_core) * behind as u32 + self.scenario.delay() + 2;
         let of = (entry.seat, kind(&entry.what).0);
-        let said = self.said.entry(of).or_default();
-        said.push(Saying {
+        self.said.entry(of).or_default().push(Saying {
             entry,
             peer,
             run,
@@ -80,7 +78,7 @@ impl Judge {
         let peer = self.places[place];
         let (notes, hostile) = (&self.peers[peer].notes, self.scenario.is_hostile(peer));
         let is_in = log.roster(turn).contains(&peer);
-        let is_gone = !is_in || notes.leaves || hostile;
+        let is_gone = !is_in || notes.leaves || notes.has_left || hostile;
         match what {
             What::Seat(SeatState::Played) => return is_in && notes.run > 0,
             What::Seat(state) => return is_gone && *state == self.scenario.absent.state(),
@@ -90,8 +88,7 @@ impl Judge {
             What::Pause | What::Resume => {}
             _ => *used.entry((turn, peer)).or_default() += kind(what).1,
         }
-        let of = (entry.seat, kind(what).0);
-        let said = self.said.entry(of).or_default();
+        let said = self.said.entry((entry.seat, kind(what).0)).or_default();
         let read = said.iter().rposition(|saying| saying.turn.is_some());
         let rest = &mut said[read.map_or(0, |last| last + 1)..];
         let Some(found) = rest.iter().position(|saying| saying.entry == *entry) else {

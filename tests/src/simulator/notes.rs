@@ -15,6 +15,8 @@ pub struct Notes {
     pub crashed: bool,
     /// It was told to leave.
     pub leaves: bool,
+    /// An earlier run of its process was leaving: what it said of that may stand in the log.
+    pub has_left: bool,
     /// Much of its time passed unseen, and no peer can have told it before this that it still belongs.
     pub unsure_until: Duration,
     /// It stood still or was cut off for the suspicion time or longer, up to then; or it used up its stall budget, and
@@ -36,6 +38,7 @@ impl Notes {
             silent_until: self.silent_until,
             slow_until: self.slow_until,
             voted_at: self.voted_at,
+            has_left: self.has_left || self.leaves,
             ..Notes::default()
         }
     }

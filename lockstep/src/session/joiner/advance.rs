@@ -298,13 +298,19 @@ impl Joiner {
         }
     }
 
-    /// Tells members of the decision that admits this peer: all others that knew of it may be gone, and without it the
-    /// rest may be no quorum.
+    /// Tells members of the decision that admits this peer, or of the newest one in its log: all others that knew of it may
+    /// be gone, and without it the rest may be no quorum.
     fn forward_decision(&self, core: &mut Core) {
-        let (Some(change), Some(known)) = (self.decided(), &self.known) else {
+        let Some(known) = &self.known else {
             return;
         };
-        let members = members_after(change, known.log.ahead());
+        let ahead = known.log.ahead();
+        let newest = ahead.changes().last();
+        let newest = newest.filter(|change| change.reopening.is_none());
+        let Some(change) = self.decided().or(newest) else {
+            return;
+        };
+        let members = members_after(change, ahead);
         let links = core.links.values_mut().filter(|link| {
             let member = link.proved.is_some_and(|proved| members.contains(&proved));
             member && link.board.lacks_decision(change.epoch)
