@@ -186,6 +186,9 @@ pub struct Host {
     /// With --from: begin as soon as the players that came are a quorum, without waiting for the rest.
     #[arg(long, requires = "from")]
     pub first_comers: bool,
+    /// With --from: reopen the match also where the others lack turns that they have signed, as your recording proves.
+    #[arg(long, requires = "from")]
+    pub accept_other_history: bool,
     /// A relay for peers that cannot reach each other. Not available in this version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
@@ -201,6 +204,9 @@ pub struct Join {
     /// Your recording of a match that is being reopened. Give your longest one.
     #[arg(long, value_name = "REPLAY")]
     pub from: Option<PathBuf>,
+    /// With --from: go on also where the others lack turns that they have signed, as your recording proves.
+    #[arg(long, requires = "from")]
+    pub accept_other_history: bool,
     /// Address to listen on for other peers.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
@@ -219,6 +225,9 @@ pub struct Rejoin {
     /// Enter a branch where no match goes on and none is reopened: other players went on there without a quorum.
     #[arg(long)]
     pub into_branch: bool,
+    /// Go on also where the others lack turns that they have signed, as your recording proves.
+    #[arg(long)]
+    pub accept_other_history: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -338,6 +347,9 @@ pub struct Common {
     /// The player's word to enter a branch.
     #[arg(skip)]
     pub into_branch: bool,
+    /// The player's word to go on by a history that the recording contradicts.
+    #[arg(skip)]
+    pub accept_other_history: bool,
     /// Write one JSON object per line to stdout and nothing else. Implies --headless. Requests are read from stdin, unless
     /// that is a terminal: {"request":"enter_branch"}, {"request":"begin_now"} and {"request":"remove_guest","seat":1}.
     #[arg(long)]
@@ -419,6 +431,7 @@ impl Common {
             patient: self.patient || outer.patient,
             on_quorum_loss: self.on_quorum_loss.or(outer.on_quorum_loss),
             into_branch: self.into_branch || outer.into_branch,
+            accept_other_history: self.accept_other_history || outer.accept_other_history,
             json: self.json || outer.json,
             log: if self.log == LogLevel::default() {
                 outer.log

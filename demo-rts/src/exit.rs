@@ -162,6 +162,7 @@ pub fn reason_name(reason: &EndReason) -> &'static str {
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::Undecided { .. } => "undecided",
+        EndReason::Contradicted { .. } => "contradicted",
         EndReason::World => "world",
         EndReason::WorldFault { .. } => "world-fault",
         EndReason::Internal => "internal",
@@ -228,6 +229,13 @@ mod tests {
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),
             (EndReason::Undecided { missing: vec![] }, 4),
+            (
+                EndReason::Contradicted {
+                    signers: vec![],
+                    turn: TurnNumber(9),
+                },
+                4,
+            ),
         ];
         for (reason, code) in table {
             assert_eq!(of_end(&reason), code, "{reason}");

@@ -31,6 +31,10 @@ pub fn quoted(path: &Path) -> String {
 /// Tells a refused joiner how a player of the match rejoins it.
 pub const REJOIN_HINT: &str = "if you played in this match, rejoin it: demo-rts rejoin FILE.replay, or: demo-rts rejoin TICKET";
 
+/// Tells a player whose recording contradicts the history of the others how to go on by it.
+pub const OTHER_HISTORY_HINT: &str =
+    "to go on by the others' history all the same, add --accept-other-history";
+
 /// How to reopen a match that no peer runs any more, from this replay and key.
 pub fn reopen_hint(replay: Option<&Path>, identity: Option<&Path>) -> String {
     let command = reopen_command(replay, identity);

@@ -110,6 +110,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             if let Some(path) = &host.from {
                 let mut common = common;
                 refuse_options(&common, &HOST_DECIDES, "host --from")?;
+                common.accept_other_history = host.accept_other_history;
                 let from = recorded(path, None, &mut common)?;
                 let part = Part::Reopen {
                     from: &from,
@@ -134,6 +135,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let ticket = ticket(&join.ticket)?;
             let bots = common.bot.map_or(Bots::None, Bots::All);
             if let Some(path) = &join.from {
+                common.accept_other_history = join.accept_other_history;
                 let from = recorded(path, Some(&ticket), &mut common)?;
                 let part = Part::Rejoin {
                     from: &from,
@@ -181,6 +183,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let mut common = begin(back.common, outer);
             common.into_branch = back.into_branch;
             let notes = warn_unused(&common, &HOST_DECIDES, "the match keeps its own");
+            common.accept_other_history = back.accept_other_history;
             let from = rejoin_source(&back.what, &mut common)?;
             let bots = common.bot.map_or(Bots::None, Bots::All);
             let part = Part::Rejoin {
@@ -358,10 +361,11 @@ fn rejoin_source(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
             _ => ticket(what).map(|ticket| Rejoin::from(&ticket)),
         };
     }
-    let from = replay::rejoin(&path).map_err(|source| Problem::Rejoin {
+    let mut from = replay::rejoin(&path).map_err(|source| Problem::Rejoin {
         path: path.clone(),
         source,
     })?;
+    from.accepts_other_history = common.accept_other_history;
     if common.record.is_none() {
         common.record = Some(beside(&path));
     }
@@ -374,10 +378,11 @@ fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<R
         Some(ticket) => replay::rejoin_by(path, ticket),
         None => replay::reopen(path),
     };
-    let from = read.map_err(|source| Problem::Rejoin {
+    let mut from = read.map_err(|source| Problem::Rejoin {
         path: path.to_owned(),
         source,
     })?;
+    from.accepts_other_history = common.accept_other_history;
     if common.record.is_none() {
         common.record = Some(beside(path));
     }

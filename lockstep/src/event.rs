@@ -434,6 +434,19 @@ pub enum EndReason {
         /// The players that are missing.
         missing: Vec<SeatInfo>,
     },
+    /// The others go on by a history that lacks turns which some of them have signed, as this peer's recording proves, or
+    /// which are final in this peer's recording: they have lost these turns, or made up another history.
+    /// [`Rejoin::accepts_other_history`](crate::Rejoin::accepts_other_history) goes on by it all the same.
+    #[error(
+        "the others' history is not the one that this recording holds up to turn {turn}{}",
+        signed_by(signers)
+    )]
+    Contradicted {
+        /// The players that have signed it; empty where the recording holds no such signature.
+        signers: Vec<SeatInfo>,
+        /// The last turn that they have signed, or that is final in the recording.
+        turn: TurnNumber,
+    },
     /// The network thread failed.
     #[error("the network thread failed: a bug in the kit, please report what it printed")]
     Internal,
@@ -625,6 +638,13 @@ fn names(seats: &[SeatInfo]) -> String {
         .map(|info| format!("seat {} ({})", info.seat.0, info.name))
         .collect();
     names.join(", ")
+}
+
+fn signed_by(signers: &[SeatInfo]) -> String {
+    match signers {
+        [] => String::new(),
+        signers => format!(", and that {} signed", names(signers)),
+    }
 }
 
 fn seats_were(seats: &[Seat]) -> String {

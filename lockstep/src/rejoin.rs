@@ -1,6 +1,6 @@
 //! What a peer that comes back knows of its match.
 
-use crate::log::{Accepted, Keyframe, Record, SignedReopening};
+use crate::log::{Accepted, Keyframe, Record, SignedBatch, SignedReopening};
 use crate::{Contact, MatchId, Ticket};
 
 /// What is known of a match to come back to: by its replay, or by a ticket alone.
@@ -19,6 +19,11 @@ pub struct Rejoin {
     pub accepted: Option<Accepted>,
     /// The reopening that the earlier run has signed last, and by which its log does not go on.
     pub signed: Option<SignedReopening>,
+    /// The newest signed batch of each peer that the earlier run has logged. They prove which turns these peers had.
+    pub attests: Vec<SignedBatch>,
+    /// The player's word to go on by a history that the log or these batches contradict. Without it the peer ends by
+    /// [`EndReason::Contradicted`](crate::EndReason::Contradicted).
+    pub accepts_other_history: bool,
 }
 
 impl From<&Ticket> for Rejoin {
@@ -34,6 +39,8 @@ impl From<&Ticket> for Rejoin {
             keyframe: None,
             accepted: None,
             signed: None,
+            attests: Vec::new(),
+            accepts_other_history: false,
         }
     }
 }

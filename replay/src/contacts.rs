@@ -2,7 +2,7 @@
 
 use crate::output::{Output, sync_folder, write_all};
 use crate::{Error, Reader};
-use lockstep::log::Record;
+use lockstep::log::{Record, SignedBatch};
 use lockstep::{Contact, MatchId, Rejoin, Ticket};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -154,12 +154,16 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
             most,
         });
     }
-    let mut log = Vec::new();
+    let (mut log, mut attests) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record?;
         if let Record::Continued(continuation) = &record {
             let turns = continuation.turns;
             return Err(Error::Continued { turns });
+        }
+        if let Record::Attest(signed) = &record {
+            attests.retain(|old: &SignedBatch| old.peer != signed.peer);
+            attests.push(signed.clone());
         }
         if matches!(
             record,
@@ -182,6 +186,8 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
         keyframe,
         accepted: reader.accepted().cloned(),
         signed: reader.signed().copied(),
+        attests,
+        accepts_other_history: false,
     })
 }
 

@@ -213,6 +213,9 @@ impl Peer {
         if let EndReason::NoPeerFound | EndReason::OthersWent { .. } = reason {
             return Some(format!("if no peer runs this match any more, {}", by()));
         }
+        if let EndReason::Contradicted { .. } = reason {
+            return Some(plain::OTHER_HISTORY_HINT.to_owned());
+        }
         if *reason == EndReason::Refused(JoinRefused::Started) {
             return Some(plain::REJOIN_HINT.to_owned());
         }
@@ -275,6 +278,16 @@ impl NewRun {
         self.way
     }
 
+    /// By its player's word it goes on by the others' history, which its recording contradicts.
+    pub fn accept_other_history(mut self) -> NewRun {
+        self.again.common.accept_other_history = true;
+        self
+    }
+
+    pub fn accepts_other_history(&self) -> bool {
+        self.again.common.accept_other_history
+    }
+
     /// The recording that it goes on from.
     pub fn path(&self) -> &Path {
         &self.path
@@ -316,7 +329,8 @@ impl Again {
             Way::Reopen | Way::Alone => replay::reopen(path),
             Way::Rejoin | Way::Enter(_) => replay::rejoin(path),
         };
-        let from = from.map_err(unread(path))?;
+        let mut from = from.map_err(unread(path))?;
+        from.accepts_other_history = self.common.accept_other_history;
         let common = Common {
             record: Some(beside(path)),
             identity: self.common.identity.or_else(|| kept_key(&from)),

@@ -262,9 +262,27 @@ impl Lobby {
         }
         let why = words::cannot_rejoin(&reason.to_string());
         match self.has_ways() {
+            true if matches!(reason, EndReason::Contradicted { .. }) => {
+                format!("{why} {}", words::OR_ACCEPT)
+            }
             true => format!("{why} {}", words::OR_GO_ON),
             false => why,
         }
+    }
+
+    /// How this player may go on, each by a button.
+    fn ways(&self) -> Vec<(&'static str, Pressed)> {
+        if !self.has_ways() {
+            return Vec::new();
+        }
+        let other_way = match self.ended.as_ref().map(|ended| &ended.reason) {
+            Some(EndReason::Contradicted { .. }) => {
+                (super::words::ACCEPT_HISTORY, Pressed::AcceptHistory)
+            }
+            _ => (super::words::REOPEN, Pressed::GoOn(Way::Reopen)),
+        };
+        let alone = (super::words::GO_ON_ALONE, Pressed::GoOn(Way::Alone));
+        vec![alone, other_way]
     }
 
     /// Whether the player of this joiner may reopen the match, or go on alone.
@@ -276,6 +294,15 @@ impl Lobby {
             Some(ended) => peer.rejoin_hint(&ended.reason).is_some(),
             None => self.quorum_lost,
         }
+    }
+
+    /// Goes on by the others' history, which this player's recording contradicts.
+    fn accept_history(&mut self) {
+        self.go_on(match self.kind {
+            Kind::Reopen { .. } => Way::Reopen,
+            _ => Way::Rejoin,
+        });
+        self.goes_on = self.goes_on.take().map(NewRun::accept_other_history);
     }
 
     fn go_on(&mut self, way: Way) {
@@ -471,6 +498,7 @@ impl Screen for Lobby {
             }
             Some(Pressed::Copy) => self.copy_ticket(),
             Some(Pressed::GoOn(way)) => self.go_on(way),
+            Some(Pressed::AcceptHistory) => self.accept_history(),
             Some(Pressed::Enter) => {
                 if let Some(way) = self.peer.as_mut().and_then(Peer::enter_branch) {
                     self.go_on(way);
@@ -507,6 +535,8 @@ enum Pressed {
     Say,
     Copy,
     GoOn(Way),
+    /// By the others' history, which the player's recording contradicts.
+    AcceptHistory,
     /// Into the branch that was found.
     Enter,
     /// With those that came to a reopening.

@@ -303,6 +303,7 @@ pub const TOO_FEW: &str = "Too few players remain";
 pub const WAIT: &str = "Wait";
 pub const REOPEN: &str = "Reopen the match";
 pub const GO_ON_ALONE: &str = "Go on alone";
+pub const ACCEPT_HISTORY: &str = "Accept their history";
 pub const ENTER_BRANCH: &str = "Enter the branch";
 pub const UNAGREED: &str = "This was a branch: its result counts as unagreed.";
 

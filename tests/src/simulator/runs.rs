@@ -5,9 +5,10 @@ use super::event::Event;
 use super::scenario::SUSPICION;
 use super::worker::WorldWorker;
 use super::{Playable, Simulator};
-use lockstep::log::{Keyframe, Record, What};
+use lockstep::log::{Keyframe, Record, SignedBatch, What};
 use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The delay before a player of a removed peer begins another run.
@@ -21,6 +22,8 @@ struct Kept {
     log: Vec<Record>,
     keyframe: Option<Keyframe>,
     bound: Bound,
+    /// The newest signed batch of each peer.
+    attests: Vec<SignedBatch>,
 }
 
 impl<W: Playable> Simulator<W> {
@@ -28,7 +31,10 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn return_to_match(&mut self, peer: usize, with_log: bool) {
         let over = self.driver.session(peer).is_none();
         let file = &self.judge.peers[peer];
-        let removed = matches!(&file.ended, Some(ended) if ended.reason == EndReason::Removed);
+        let removed = file
+            .ended
+            .as_ref()
+            .is_some_and(|ended| goes_on_without(&ended.reason));
         if self.begun_at.is_none() || !over || !(file.notes.crashed || removed) {
             return;
         }
@@ -47,13 +53,14 @@ impl<W: Playable> Simulator<W> {
             Some(one) => vec![one],
             None => others,
         };
-        let from = self.rejoin(known, kept);
+        let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
         self.judge.returned(peer, &from.log, from.accepted.as_ref());
         self.begin_run(peer, Role::Rejoin { from, rules });
     }
 
-    fn rejoin(&self, known: Vec<usize>, kept: Kept) -> Rejoin {
+    fn rejoin(&self, peer: usize, known: Vec<usize>, kept: Kept) -> Rejoin {
+        let ended = self.judge.peers[peer].ended.as_ref();
         let contact = |other: usize| Contact {
             peer: self.ids[other],
             addresses: vec![self.address(other)],
@@ -65,6 +72,9 @@ impl<W: Playable> Simulator<W> {
             keyframe: kept.keyframe,
             accepted: kept.bound.accepted,
             signed: kept.bound.signed,
+            attests: kept.attests,
+            // Its player is told, and gives its word.
+            accepts_other_history: ended.is_some_and(|ended| is_contradicted(&ended.reason)),
         }
     }
 
@@ -101,6 +111,7 @@ impl<W: Playable> Simulator<W> {
     /// The recording of the previous run: what the disk took of it, up to this many turns, with what binds it.
     fn kept(&self, peer: usize, turns: u32, bound: Bound) -> Kept {
         let (mut log, mut keyframe) = (Vec::new(), None);
+        let mut attests = BTreeMap::new();
         let newest = self.judge.peers[peer].logs().next();
         for record in newest.iter().flat_map(|log| &log.records) {
             match record {
@@ -108,6 +119,9 @@ impl<W: Playable> Simulator<W> {
                     log.push(record.clone())
                 }
                 Record::Keyframe(newer) => keyframe = Some(newer.clone()),
+                Record::Attest(signed) => {
+                    attests.insert(signed.peer, signed.clone());
+                }
                 _ => {}
             }
         }
@@ -124,6 +138,7 @@ impl<W: Playable> Simulator<W> {
         Kept {
             log,
             keyframe: keyframe.filter(|keyframe| keyframe.turns <= held),
+            attests: attests.into_values().collect(),
             bound: match is_whole {
                 true => bound,
                 false => Bound::default(),
@@ -228,7 +243,7 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         let gave_up = self.peers[peer].gives_up_until.take().is_some();
-        if *reason == EndReason::Removed || *reason == EndReason::Left && gave_up {
+        if goes_on_without(reason) || *reason == EndReason::Left && gave_up {
             self.schedule_restart(self.now() + RESTART_DELAY, peer);
         }
     }
@@ -255,7 +270,7 @@ impl<W: Playable> Simulator<W> {
         let knows =
             |other: &usize| *other != peer && (hosts || fate.knows_all || *other == reopening.host);
         let known = (0..self.peers.len()).filter(knows).collect();
-        let from = self.rejoin(known, kept);
+        let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
         self.judge.returned(peer, &from.log, from.accepted.as_ref());
         let role = match hosts {
@@ -268,4 +283,13 @@ impl<W: Playable> Simulator<W> {
         };
         self.begin_run(peer, role);
     }
+}
+
+/// Whether the others go on without this peer, which may come back.
+fn goes_on_without(reason: &EndReason) -> bool {
+    *reason == EndReason::Removed || is_contradicted(reason)
+}
+
+fn is_contradicted(reason: &EndReason) -> bool {
+    matches!(reason, EndReason::Contradicted { .. })
 }

@@ -1,6 +1,7 @@
 //! Matches of two: after a crash of either player both play on, and the survivor is never stuck.
 
 mod branches;
+mod contradicted;
 mod first_comers;
 
 use serde_json::{Value, json};

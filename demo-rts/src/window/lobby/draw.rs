@@ -1,7 +1,7 @@
 //! The picture of the lobby.
 
 use super::{CHAT_BYTES, Kind, Lobby, PAGE, Pressed};
-use crate::peer::{BUILD, Bots, Peer, Way};
+use crate::peer::{BUILD, Bots, Peer};
 use crate::window::canvas::Rect;
 use crate::window::letters::Weight;
 use crate::window::menu::{self, ROW, Rows, button_width, buttons, line, page};
@@ -275,15 +275,10 @@ impl Lobby {
         text: &str,
         leave: &str,
     ) -> Option<Pressed> {
-        let ways = [
-            (words_of_match::GO_ON_ALONE, Way::Alone),
-            (words_of_match::REOPEN, Way::Reopen),
-        ];
-        let ways = ways.into_iter().filter(|_| self.has_ways());
         let found = self.peer.as_ref().and_then(|peer| peer.found_branch());
         let enters = found.map(|_| (words_of_match::ENTER_BRANCH, Pressed::Enter));
         let all: Vec<(&str, Pressed)> = std::iter::once((leave, Pressed::Leave))
-            .chain(ways.map(|(label, way)| (label, Pressed::GoOn(way))))
+            .chain(self.ways())
             .chain(enters)
             .collect();
         let labels: Vec<&str> = all.iter().map(|(label, _)| *label).collect();

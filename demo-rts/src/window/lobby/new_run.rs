@@ -33,8 +33,12 @@ impl Between {
     fn begin(&self, run: NewRun) -> Result<Box<dyn Screen>, Problem> {
         let front = self.front.clone();
         let (way, path) = (run.way(), run.path().to_owned());
+        let note = match run.accepts_other_history() {
+            true => words::BY_THEIR_HISTORY,
+            false => words::going_on(way),
+        };
+        let notes = vec![note.to_owned()];
         let peer = run.begin()?;
-        let notes = vec![words::going_on(way).to_owned()];
         let kind = match way {
             Way::Alone => return Ok(front.game(words::ALONE, peer, &notes)),
             Way::Reopen => Kind::reopen_of(&path),

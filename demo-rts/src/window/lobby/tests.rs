@@ -7,7 +7,7 @@ use crate::window::menu::page;
 use crate::window::places::Places;
 use crate::window::readability::{SIZES, check_texts, until};
 use lockstep::log::Terms;
-use lockstep::{JoinRefused, PeerId, Seat};
+use lockstep::{JoinRefused, PeerId, Seat, TurnNumber};
 use std::path::Path;
 
 #[test]
@@ -442,4 +442,34 @@ fn a_host_removes_a_guest_by_its_button() {
     until("an empty lobby", || {
         frame(&mut lobby, Input::default()).is_empty().then_some(())
     });
+}
+
+#[test]
+fn a_joiner_may_accept_the_history_that_its_recording_contradicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (guest, _) = host_crashed(folder);
+    let ended = |reason| Ended {
+        reason,
+        turns: 0,
+        checksum: None,
+        outcome: None,
+        agreed: 0,
+        of: 2,
+        branch_of: None,
+    };
+    let kind = Kind::Rejoin { old: None };
+    let mut lobby = bare(front(folder, &Common::default()), kind, Vec::new());
+    lobby.peer = Some(guest);
+    let (signers, turn) = (Vec::new(), TurnNumber(20));
+    lobby.ended = Some(ended(EndReason::Contradicted { signers, turn }));
+    let labels: Vec<&str> = lobby.ways().iter().map(|(label, _)| *label).collect();
+    assert_eq!(labels, ["Go on alone", "Accept their history"]);
+    lobby.accept_history();
+    let run = lobby.goes_on.take().expect("a new run");
+    assert!(run.accepts_other_history());
+    assert_eq!(run.way(), Way::Rejoin);
+    lobby.ended = Some(ended(EndReason::NoPeerFound));
+    let labels: Vec<&str> = lobby.ways().iter().map(|(label, _)| *label).collect();
+    assert_eq!(labels, ["Go on alone", "Reopen the match"]);
 }

@@ -225,6 +225,9 @@ pub const TOO_FEW_LEFT: &str = "Too few players remain to admit you. You rejoin 
                                 them reopens the match.";
 pub const OR_GO_ON: &str = "You can reopen the match yourself, or go on alone in a branch: that result counts as unagreed.";
 pub const BRANCH_FOUND: &str = "Other players went on in a branch. Its result counts as unagreed.";
+pub const OR_ACCEPT: &str = "They may have lost it, or made up another history. You can accept their history: turns of your recording then no \
+                             longer count.";
+pub const BY_THEIR_HISTORY: &str = "You go on by the history of the others.";
 pub const ALONE: &str = "Going on alone";
 pub const NOT_GOING_ON: &str = "The match cannot go on here";
 

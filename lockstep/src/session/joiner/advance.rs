@@ -102,13 +102,13 @@ impl Joiner {
     /// Why this peer is not admitted again, if the log says so: its world has executed turns that do not count, an earlier
     /// run of its process signed two batches for one turn, or strayed too often.
     fn bar(&self) -> Option<EndReason> {
-        if self.world.has_strayed() {
-            return Some(EndReason::Removed);
-        }
         let Known { me, log } = self.known.as_ref()?;
         let final_turns = self.final_turns.as_ref();
         if final_turns.is_some_and(|turns| !turns.may_be_in(log.verified())) {
             return Some(EndReason::Refused(JoinRefused::OtherHistory));
+        }
+        if let Some(why) = self.contradicted() {
+            return Some(why);
         }
         let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
         if decided.clone().any(|value| value.cheats.contains(*me)) {
@@ -116,6 +116,16 @@ impl Joiner {
         }
         let barred = bars(decided.by_ref(), *me);
         barred.then_some(EndReason::Refused(JoinRefused::Desynced))
+    }
+
+    /// The contradiction between the others' history and the own recording, if any.
+    fn contradicted(&self) -> Option<EndReason> {
+        let Known { log, .. } = self.known.as_ref()?;
+        let testimony = self.testimony.as_ref();
+        let found =
+            testimony.and_then(|given| given.contradicted_by(log.verified(), log.confirmed()));
+        let found = found.or(self.world.strayed())?;
+        Some(found.reason(seats_of(log.start(), found.peers)))
     }
 
     /// Once the match is over and the log is here, nothing is fetched any more, unless a snapshot is still to come by which
@@ -157,8 +167,8 @@ impl Joiner {
     /// Has the world come to the end, and then tells it.
     fn come_to_end(&mut self, core: &mut Core) -> Next {
         self.load(core);
-        if self.world.has_strayed() {
-            return Next::End(EndReason::Removed);
+        if let Some(why) = self.contradicted() {
+            return Next::End(why);
         }
         self.hand_out(core);
         let (Stage::Ended(end), Some(world), Some(known)) =
@@ -188,11 +198,16 @@ impl Joiner {
         else {
             return;
         };
+        let mut none = None;
+        let own = match self.accepts_other_history {
+            true => &mut none,
+            false => &mut self.keyframe,
+        };
         let settled = fetch.settle(
             core.now,
             log.confirmed().turns(),
             log.ahead(),
-            &mut self.keyframe,
+            own,
             core.signer.as_ref(),
         );
         if let Err(fault) = settled {

@@ -11,15 +11,16 @@ mod source;
 
 use crate::limits::LONGEST_DELAY;
 use crate::log::{
-    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, SignedReopening,
-    Start,
+    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, SignedBatch,
+    SignedReopening, Start,
 };
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Admission, Branches, Fetch, FinalTurns, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd,
-    ProvedLink, QuorumLoss, RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
+    ProvedLink, QuorumLoss, RejoinContext, Reopened, Returned, Sources, SourcesFacts, Testimony,
+    World,
 };
 use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use sim::{Checksum, Seat};
@@ -45,6 +46,11 @@ pub(crate) struct Joiner {
     accepted: Option<Accepted>,
     /// The reopening that an earlier run has signed last: the same is true of it.
     signed: Option<SignedReopening>,
+    /// What others have signed of the earlier run's log, and what comes of it once it is known how the match began.
+    attests: Vec<SignedBatch>,
+    testimony: Option<Testimony>,
+    /// Its player's word to go on by any history: it follows the others' from the beginning.
+    accepts_other_history: bool,
     sources: Sources,
     gathering: Gathering,
     quorum: QuorumLoss,
@@ -111,6 +117,8 @@ impl Joiner {
             keyframe,
             accepted,
             signed,
+            attests,
+            accepts_other_history,
         } = from;
         let turns = own.iter().rev();
         let committed = turns
@@ -136,6 +144,9 @@ impl Joiner {
             keyframe,
             accepted,
             signed,
+            attests,
+            accepts_other_history,
+            testimony: None,
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),
             quorum: QuorumLoss::new(core.now, false),
@@ -176,6 +187,8 @@ impl Joiner {
             keyframe: context.keyframe,
             accepted: context.accepted,
             signed: context.signed,
+            attests: context.attests,
+            accepts_other_history: context.accepts_other_history,
         };
         let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
         let before = context.otherwise.filter(|(_, by)| *by > core.now);
@@ -201,6 +214,8 @@ impl Joiner {
             keyframe: None,
             accepted: None,
             signed: None,
+            attests: Vec::new(),
+            accepts_other_history: false,
         };
         let log = AttestedLog::of(reopened.log);
         let world = match context.held {
@@ -247,6 +262,8 @@ impl Joiner {
             keyframe: self.keyframe,
             accepted: self.accepted,
             signed: self.signed,
+            attests: self.attests,
+            accepts_other_history: self.accepts_other_history,
             otherwise: self.gathering.into_otherwise(),
             held: held.map(Box::new),
         }

@@ -4,12 +4,13 @@ use super::{Decision, Joiner, Known, Next, Stage};
 use crate::encoding::Reader;
 use crate::limits::MAX_PEERS;
 use crate::log::{
-    AttestedLog, Codec, Record, RosterChange, SignedBatch, Start, decode_change, start_hash,
+    AttestedLog, Codec, Record, RosterChange, SignedBatch, Start, VerifiedLog, decode_change,
+    start_hash,
 };
 use crate::session::core::Core;
 use crate::session::rejoin::{
-    Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Unfit, decode, encode,
-    place_in, takes_decision,
+    Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Testimony, Unfit, decode,
+    encode, place_in, takes_decision,
 };
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
@@ -252,9 +253,17 @@ impl Joiner {
             Err(Unfit::Refused(why)) => return Err(Next::End(EndReason::Refused(why))),
         };
         let own = match self.own[..self.committed_records].split_first() {
-            Some((Record::Start(first), own)) if start_hash(first) == start_hash(&start) => own,
+            Some((Record::Start(first), own))
+                if start_hash(first) == start_hash(&start) && !self.accepts_other_history =>
+            {
+                own
+            }
             _ => &[],
         };
+        if self.testimony.is_none() && !self.accepts_other_history {
+            let recorded = VerifiedLog::of(start.clone(), self.own.iter().skip(1), signer);
+            self.testimony = Some(Testimony::of(&recorded, me, &self.attests, signer));
+        }
         let log = AttestedLog::new(start, own, signer);
         self.known = Some(Known { me, log });
         self.follow = Follow::new(core.now);

@@ -1,7 +1,9 @@
 //! What a joiner goes on from: as it comes, and where the match was reopened.
 
 use super::world::DetachedWorld;
-use crate::log::{Accepted, Keyframe, Record, RosterChange, SignedReopening, VerifiedLog};
+use crate::log::{
+    Accepted, Keyframe, Record, RosterChange, SignedBatch, SignedReopening, VerifiedLog,
+};
 use crate::session::RulesOf;
 use crate::{Contact, EndReason, MatchId, Rejoin};
 use std::time::Duration;
@@ -18,6 +20,10 @@ pub(crate) struct RejoinContext {
     pub accepted: Option<Accepted>,
     /// The reopening that this run of it, or an earlier one, has signed last.
     pub signed: Option<SignedReopening>,
+    /// What others have signed of the own records.
+    pub attests: Vec<SignedBatch>,
+    /// The player goes on by any history.
+    pub accepts_other_history: bool,
     /// How it ends where no source is found until then.
     pub otherwise: Option<(EndReason, Duration)>,
     /// What its store holds, and the world that it has where it has followed a match that stands still.
@@ -36,6 +42,8 @@ impl RejoinContext {
             keyframe: from.keyframe,
             accepted: from.accepted,
             signed: from.signed,
+            attests: from.attests,
+            accepts_other_history: from.accepts_other_history,
             otherwise: None,
             held: None,
         }

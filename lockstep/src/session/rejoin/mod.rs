@@ -37,6 +37,7 @@ mod quorum_loss;
 mod serve;
 mod sources;
 mod start_check;
+mod testimony;
 mod world;
 
 pub(crate) use admission::Returned;
@@ -56,4 +57,5 @@ pub(crate) use serve::Asked;
 pub(crate) use serve::Serve;
 pub(crate) use sources::{Answered, Checked, GIVE_UP, Sources, SourcesFacts};
 pub(crate) use start_check::{Unfit, place_in};
+pub(crate) use testimony::{Contradiction, Testimony};
 pub(crate) use world::{DetachedWorld, World};

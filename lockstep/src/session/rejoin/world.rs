@@ -1,6 +1,7 @@
 //! The world of a joiner: what it begins with, and the turns that it is handed out.
 
-use crate::log::{AttestedLog, Cursor, Keyframe, Record, VerifiedLog};
+use super::Contradiction;
+use crate::log::{AttestedLog, Cursor, Keyframe, Peers, Record, VerifiedLog};
 use crate::session::Output;
 use crate::session::ledger::LogTail;
 use crate::{Ended, Event, TurnNumber};
@@ -18,8 +19,8 @@ pub(crate) struct World {
     kept: Option<Kept>,
     /// The world that this one is to take the place of, once the log goes further than its final turns.
     replaces: Option<Box<DetachedWorld>>,
-    /// It has executed turns that were taken back since: only another run of the process can come back.
-    strayed: bool,
+    /// It has logged turns as final that do not count: only another run of the process can come back.
+    strayed: Option<Contradiction>,
 }
 
 #[derive(Clone, Copy)]
@@ -88,7 +89,7 @@ impl World {
             tail: LogTail::behind(0),
             kept: None,
             replaces: None,
-            strayed: false,
+            strayed: None,
         }
     }
 
@@ -252,7 +253,7 @@ impl World {
             let common = replaced.common(log);
             self.keep(*replaced, common);
         }
-        self.replaces.is_none() && !self.strayed
+        self.replaces.is_none() && self.strayed.is_none()
     }
 
     /// Takes over what a store has in common with the log that this world is to run.
@@ -262,7 +263,12 @@ impl World {
                 let ran = held.ran.is_some();
                 self.kept = Some(Kept { end, turns, ran });
             }
-            Common::TooLittle => self.strayed = true,
+            Common::TooLittle => {
+                self.strayed = Some(Contradiction {
+                    peers: Peers::default(),
+                    turn: TurnNumber(held.tail.logged().saturating_sub(1)),
+                });
+            }
         }
         self.tail = held.tail;
     }
@@ -335,7 +341,8 @@ impl World {
         kept.is_none_or(|kept| !at.is_before(&kept.end))
     }
 
-    pub(crate) fn has_strayed(&self) -> bool {
+    /// The last turn that it has logged as final, where these do not count.
+    pub(crate) fn strayed(&self) -> Option<Contradiction> {
         self.strayed
     }
 
@@ -479,7 +486,7 @@ fn are_alike(own: &Record, other: &Record) -> bool {
 mod tests {
     use super::*;
     use crate::log::fixture::{decided, false_alarm, signer, start, turn, turns};
-    use crate::log::{Peers, RosterChange, Value, VerifiedLog};
+    use crate::log::{RosterChange, Value, VerifiedLog};
 
     fn log_of(records: &[Record]) -> AttestedLog {
         AttestedLog::of(VerifiedLog::of(start(3), records, &signer(0)))
@@ -618,17 +625,17 @@ mod tests {
         records[4] = Record::Roster(other);
         let theirs = log_of(&records[..5]);
         let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert!(World::reattached(held, &theirs, None).has_strayed());
+        assert!(World::reattached(held, &theirs, None).strayed().is_some());
     }
 
     #[test]
     fn a_world_that_has_gone_too_far_has_strayed() {
         let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(31)));
         let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert!(World::reattached(held, &theirs, None).has_strayed());
+        assert!(World::reattached(held, &theirs, None).strayed().is_some());
         let ours = log_of(&turns(39));
         let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert!(!World::reattached(held, &theirs, None).has_strayed());
+        assert_eq!(World::reattached(held, &theirs, None).strayed(), None);
     }
 
     #[test]
@@ -647,7 +654,7 @@ mod tests {
             [""; 0],
             "4 turns are final"
         );
-        assert!(!world.exists() && !world.has_strayed());
+        assert!(!world.exists() && world.strayed().is_none());
         let theirs = log_of(&other);
         assert_eq!(told(&load(&mut world, &theirs)), ["~9", "new, from 10"]);
         let out = told(&world.hand_out(&theirs, 20));
@@ -664,7 +671,7 @@ mod tests {
         world.begin_again(2, ours);
         world.begin_with(None);
         assert_eq!(told(&load(&mut world, &theirs)), [""; 0]);
-        assert!(world.has_strayed());
+        assert!(world.strayed().is_some());
     }
 
     #[test]

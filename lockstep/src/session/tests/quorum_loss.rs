@@ -45,6 +45,8 @@ impl Net {
                 keyframe: None,
                 accepted: None,
                 signed: None,
+                attests: Vec::new(),
+                accepts_other_history: false,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
             wait,
@@ -505,6 +507,8 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
             keyframe: None,
             accepted: None,
             signed: None,
+            attests: Vec::new(),
+            accepts_other_history: false,
         },
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };

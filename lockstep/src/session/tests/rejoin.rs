@@ -37,6 +37,8 @@ impl Net {
                 keyframe: None,
                 accepted: None,
                 signed: None,
+                attests: Vec::new(),
+                accepts_other_history: false,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         }

@@ -3,6 +3,7 @@
 mod accepts;
 mod attacks;
 mod branch;
+mod contradicted;
 mod joiners;
 mod signatures;
 
@@ -134,6 +135,8 @@ impl Net {
             keyframe: disk.keyframes.last().cloned(),
             accepted: disk.accepted.clone(),
             signed: disk.signed,
+            attests: Vec::new(),
+            accepts_other_history: false,
         }
     }
 

@@ -146,6 +146,8 @@ fn rejoin_that_knows_only_itself_is_refused() {
                 keyframe: None,
                 accepted: None,
                 signed: None,
+                attests: Vec::new(),
+                accepts_other_history: false,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };

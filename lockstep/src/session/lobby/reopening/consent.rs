@@ -5,7 +5,7 @@ use super::open_change::is_near;
 use super::recovered_log::RecoveredLog;
 use crate::encoding::Reader;
 use crate::log::{Accepted, Ballot, Document, RosterChange, SignedReopening, Value, decode_change};
-use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
+use crate::session::rejoin::{Answer, Ask, Contradiction, RejoinContext, Reopened};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits};
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub(super) enum Answered {
     Sign(u32, [u8; 64], Option<[u8; 64]>),
     /// It has another history, and goes.
     OtherHistory,
+    /// Others have signed that history, too: it goes.
+    Contradicted(Contradiction),
 }
 
 impl Consent {
@@ -159,8 +161,11 @@ impl Consent {
         if !self.agrees(wanted) {
             return Answered::OtherHistory;
         }
-        let attempt = wanted.attempt;
         let reopening = wanted.reopening();
+        if let Some(found) = self.log.contradicted(reopening.roster()) {
+            return Answered::Contradicted(found);
+        }
+        let attempt = wanted.attempt;
         let document = reopening.at(self.log.head().start(), wanted.epoch, cut);
         let decided = wanted.decided.as_ref();
         self.ready = Some(Ready {

@@ -32,6 +32,8 @@ pub(super) fn context(turns: u32) -> RejoinContext {
         keyframe: None,
         accepted: None,
         signed: None,
+        attests: Vec::new(),
+        accepts_other_history: false,
         otherwise: None,
         held: None,
     }

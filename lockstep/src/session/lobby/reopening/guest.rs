@@ -11,7 +11,7 @@ use crate::session::joiner::Joiner;
 use crate::session::links::link::Link;
 use crate::session::lobby::Step;
 use crate::session::lobby::guest::{Exit, GuestBase};
-use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode, seats_of};
 use crate::session::wire::Control;
 use crate::{
     Contact, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId,
@@ -95,6 +95,11 @@ impl Returner {
                     accept: accept.map(Into::into),
                 };
                 core.send(self.link, &Control::Reopen(sign));
+            }
+            Answered::Contradicted(found) => {
+                core.refuse(self.link, JoinRefused::OtherHistory);
+                let signers = seats_of(self.consent.log().start(), found.peers);
+                return Step::End(found.reason(signers));
             }
             Answered::OtherHistory => {
                 let why = JoinRefused::OtherHistory;

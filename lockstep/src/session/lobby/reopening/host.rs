@@ -114,6 +114,7 @@ impl ReopeningHost {
             Then::Undecided(missing) => Next::Leave(EndReason::Undecided {
                 missing: self.infos(missing),
             }),
+            Then::Contradicted(found) => Next::Leave(found.reason(self.infos(found.peers))),
             Then::NoQuorum(missing) => Next::Leave(EndReason::NoQuorum {
                 missing: self.infos(missing),
             }),

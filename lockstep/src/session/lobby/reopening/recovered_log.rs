@@ -8,7 +8,7 @@ use crate::log::{
 };
 use crate::session::Output;
 use crate::session::rejoin::{
-    Answer, DetachedWorld, PART, RejoinContext, Reopened, Unfit, place_in,
+    Answer, Contradiction, DetachedWorld, PART, RejoinContext, Reopened, Testimony, Unfit, place_in,
 };
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits, LogHash};
@@ -25,6 +25,8 @@ pub(super) struct RecoveredLog {
     accepted: Option<(u32, Ballot, Value)>,
     /// The reopening that was signed last.
     signed: Option<SignedReopening>,
+    /// What others have signed of it as it was recorded.
+    testimony: Testimony,
     /// Memory for what was taken from others.
     taken: u64,
 }
@@ -53,10 +55,14 @@ impl RecoveredLog {
             log,
             accepted: None,
             signed: context.signed,
+            testimony: Testimony::default(),
             taken: 0,
         };
         if let Some(accepted) = &context.accepted {
             recovered.accept(signer, accepted);
+        }
+        if !context.accepts_other_history {
+            recovered.testimony = Testimony::of(&recovered.log, me as u8, &context.attests, signer);
         }
         Ok(recovered)
     }
@@ -92,6 +98,13 @@ impl RecoveredLog {
     /// The reopening that its run, or this one, has signed last.
     pub(super) fn signed(&self) -> Option<SignedReopening> {
         self.signed
+    }
+
+    /// Peers that go on by a reopening which ends this log here, and have signed another one.
+    pub(super) fn contradicted(&self, go_on: Peers) -> Option<Contradiction> {
+        let found = self.testimony.contradicted_at_end(&self.log)?;
+        let peers = found.peers.and(go_on);
+        (!peers.is_empty()).then_some(Contradiction { peers, ..found })
     }
 
     /// The accept of this peer, which has recorded so many turns, as its recording is to keep it.
@@ -335,6 +348,7 @@ mod tests {
             log,
             accepted: None,
             signed: None,
+            testimony: Testimony::default(),
             taken: 0,
         }
     }

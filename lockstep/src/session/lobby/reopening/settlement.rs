@@ -10,7 +10,7 @@ use crate::log::{
     Accepted, Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, SignedReopening, Start,
     Value, Voters, start_hash,
 };
-use crate::session::rejoin::{Answer, Ask, RejoinContext, Reopened};
+use crate::session::rejoin::{Answer, Ask, Contradiction, RejoinContext, Reopened};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits, PeerId};
 use std::collections::BTreeMap;
@@ -84,6 +84,8 @@ pub(super) enum Then {
     NotOfRoster,
     /// The peers here are no quorum without these.
     NoQuorum(Peers),
+    /// What those here hold is not what some of them have signed.
+    Contradicted(Contradiction),
     /// A change may be decided, or another reopening be signed by all, by which these go on.
     Undecided(Peers),
 }
@@ -367,6 +369,10 @@ impl Settlement {
                 held: *turns >= cut,
             }
         });
+        if let Some(found) = self.log.contradicted(here) {
+            settling.then = Then::Contradicted(found);
+            return settling;
+        }
         let decided = open.map(|open| open.adopted(self.me()));
         let tip = self.log.tip();
         let proposal = Proposal {

@@ -1,0 +1,210 @@
+//! What members of a match have signed of the log that an earlier run has recorded. A quorum can make up another history;
+//! it cannot take back what its members signed.
+
+use crate::limits::LONGEST_DELAY;
+use crate::log::{Head, Peers, RosterChange, SignedBatch, VerifiedLog};
+use crate::sign::Signer;
+use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
+
+/// The newest signatures in a recording, and the log that they are about.
+#[derive(Default)]
+pub(crate) struct Testimony {
+    signed: Vec<Signed>,
+    /// Hashes of the recorded log after no turn, after one, and so on, up to the last turn that was signed.
+    hashes: Vec<LogHash>,
+}
+
+/// A peer has signed the log of an epoch up to a turn.
+struct Signed {
+    peer: u8,
+    epoch: u32,
+    turns: u32,
+}
+
+/// Peers have signed turns that a history does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction {
+    pub peers: Peers,
+    /// The last turn that they signed.
+    pub turn: TurnNumber,
+}
+
+impl Testimony {
+    /// Signatures of others that are about this log: what a peer has signed of another one proves nothing here.
+    pub(crate) fn of(
+        log: &VerifiedLog,
+        me: u8,
+        attests: &[SignedBatch],
+        signer: &dyn Signer,
+    ) -> Self {
+        let signed = attests.iter().filter(|attest| attest.peer != me);
+        let signed = signed.filter_map(|attest| {
+            let batch = log.head().read(attest, signer)?;
+            let is_recorded = log.hash_after(batch.complete) == Some(batch.log_hash);
+            is_recorded.then_some(Signed {
+                peer: attest.peer,
+                epoch: batch.epoch,
+                turns: batch.complete,
+            })
+        });
+        let signed: Vec<Signed> = signed.collect();
+        let most = signed.iter().map(|signed| signed.turns as usize + 1).max();
+        Testimony {
+            hashes: log.hashes()[..most.unwrap_or(0)].to_vec(),
+            signed,
+        }
+    }
+
+    /// The members of a history that have signed something else.
+    pub(crate) fn contradicted_by(&self, log: &VerifiedLog, head: &Head) -> Option<Contradiction> {
+        self.contradicted(log, head, None)
+    }
+
+    /// The same, where a reopening is to end the last epoch of a log there.
+    pub(crate) fn contradicted_at_end(&self, log: &VerifiedLog) -> Option<Contradiction> {
+        self.contradicted(log, log.head(), Some(log.head().epoch()))
+    }
+
+    fn contradicted(
+        &self,
+        log: &VerifiedLog,
+        head: &Head,
+        ends: Option<u32>,
+    ) -> Option<Contradiction> {
+        let members = self.signed.iter();
+        let members = members.filter(|signed| head.roster().contains(signed.peer));
+        let lies = members.filter(|signed| {
+            let mut changes = head.changes().iter();
+            let change = changes.find(|change| change.epoch == signed.epoch);
+            // Peers execute turns that a proved cheat has sealed twice, until they know of it.
+            if change.is_some_and(RosterChange::settles_a_dispute) {
+                return false;
+            }
+            let cut = change.map(|change| change.value.cut);
+            let cut = cut.or(ends
+                .filter(|epoch| *epoch == signed.epoch)
+                .map(|_| head.turns()));
+            // Turns that were not final when the epoch ended may be taken back.
+            let counts = cut.map_or(signed.turns, |cut| cut.min(signed.turns));
+            let differs = counts <= head.turns()
+                && log.hash_after(counts) != self.hashes.get(counts as usize).copied();
+            differs || signed.turns - counts > LONGEST_DELAY
+        });
+        let lies: Vec<&Signed> = lies.collect();
+        let last = lies.iter().map(|signed| signed.turns).max()?;
+        Some(Contradiction {
+            peers: lies.iter().map(|signed| signed.peer).collect(),
+            turn: TurnNumber(last.saturating_sub(1)),
+        })
+    }
+}
+
+impl Contradiction {
+    /// How it ends a part in the match, whose seats these are.
+    pub(crate) fn reason(self, seats: Vec<SeatInfo>) -> EndReason {
+        EndReason::Contradicted {
+            signers: seats,
+            turn: self.turn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::{false_alarm, report, signer, start, turn, turns};
+    use crate::log::{Record, What};
+
+    fn log(records: &[Record]) -> VerifiedLog {
+        VerifiedLog::of(start(3), records, &signer(0))
+    }
+
+    /// Of peer 2, which has recorded 20 turns, of which the first two peers have signed so many.
+    fn testimony(signed: [u32; 2]) -> Testimony {
+        let own = log(&turns(20));
+        let attests = [0, 1].map(|peer| {
+            let turns = signed[usize::from(peer)];
+            report(
+                peer,
+                0,
+                (turns, own.hash_after(turns).expect("it is recorded")),
+                None,
+            )
+        });
+        Testimony::of(&own, 2, &attests, &signer(2))
+    }
+
+    fn contradicted(testimony: &Testimony, log: &VerifiedLog) -> Option<(Peers, u32)> {
+        let found = testimony.contradicted_by(log, log.head());
+        found.map(|found| (found.peers, found.turn.0))
+    }
+
+    /// Turns that no peer has signed.
+    fn invented(from: u32, to: u32) -> Vec<Record> {
+        let text = |at: u32| vec![What::Chat(at.to_string())];
+        (from..to).map(|at| turn(at, false, text(at))).collect()
+    }
+
+    #[test]
+    fn a_log_that_goes_on_from_the_recorded_one_contradicts_nothing() {
+        for count in [0, 7, 18, 20, 30] {
+            assert_eq!(
+                contradicted(&testimony([18, 15]), &log(&turns(count))),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn another_history_is_contradicted_by_those_that_have_signed_what_it_lacks() {
+        let testimony = testimony([18, 12]);
+        let mut other = turns(14);
+        other.extend(invented(14, 30));
+        let found = contradicted(&testimony, &log(&other));
+        assert_eq!(found, Some((Peers(0b001), 17)), "the second knew of less");
+        assert_eq!(
+            contradicted(&testimony, &log(&other[..17])),
+            None,
+            "not as far"
+        );
+        let found = contradicted(&testimony, &log(&other[..18]));
+        assert_eq!(found, Some((Peers(0b001), 17)));
+    }
+
+    #[test]
+    fn turns_that_were_not_final_may_be_taken_back_and_no_more() {
+        for (cut, contradicts) in [(12, false), (11, true)] {
+            let mut other = turns(cut);
+            let hash = log(&other).head().hash();
+            other.push(Record::Roster(false_alarm(&start(3), 0, cut, hash)));
+            other.extend(invented(cut, 30));
+            let found = contradicted(&testimony([20, 11]), &log(&other));
+            assert_eq!(found.is_some(), contradicts, "cut {cut}");
+            // The same, where a reopening is to end the epoch there.
+            let at_end = testimony([20, 11]).contradicted_at_end(&log(&turns(cut)));
+            assert_eq!(at_end.is_some(), contradicts, "cut {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_signed_of_another_log_or_by_another_key_proves_nothing() {
+        let own = log(&turns(20));
+        let elsewhere = report(0, 0, (18, LogHash([7; 16])), None);
+        let mut forged = report(
+            1,
+            0,
+            (18, own.hash_after(18).expect("it is recorded")),
+            None,
+        );
+        forged.signature = [7; 64];
+        let of_itself = report(
+            2,
+            0,
+            (18, own.hash_after(18).expect("it is recorded")),
+            None,
+        );
+        let attests = [elsewhere, forged, of_itself];
+        let testimony = Testimony::of(&own, 2, &attests, &signer(2));
+        assert_eq!(contradicted(&testimony, &log(&invented(0, 30))), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! A history that others have made up, and that a recording contradicts.
+
+use super::*;
+use crate::log::SignedBatch;
+use crate::{Rejoin, SeatInfo};
+use std::collections::BTreeMap;
+
+/// What is known to a peer that comes to this host with its own recording.
+fn known(net: &Net, disk: &Disk, at: usize, host: usize) -> Rejoin {
+    let mut attests = BTreeMap::new();
+    for record in &net.peers[at].records {
+        if let Record::Attest(signed) = record {
+            attests.insert(signed.peer, signed.clone());
+        }
+    }
+    let attests: Vec<SignedBatch> = attests.into_values().collect();
+    assert!(!attests.is_empty(), "it records what others sign");
+    Rejoin {
+        attests,
+        ..Net::known(disk, &[host])
+    }
+}
+
+/// All die after a while. What each has on disk, and the last peer knows.
+fn dead_peers(peers: usize) -> (Net, Vec<Disk>, Rejoin) {
+    let mut net = Net::new(peers, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    let before = net.peers[peers - 1].records.clone();
+    let disks = net.all_die();
+    net.peers[peers - 1].records = before;
+    let from = known(&net, &disks[peers - 1], peers - 1, 0);
+    net.peers[peers - 1].records.clear();
+    (net, disks, from)
+}
+
+fn comes_back(net: &mut Net, at: usize, from: Rejoin) {
+    let role = Role::Rejoin {
+        from,
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    };
+    net.begin(at, at, 91, role);
+}
+
+/// The seats of the peers that have signed what the others' history lacks, if the peer ended by that.
+fn signers(net: &Net, at: usize) -> Option<Vec<Seat>> {
+    let Some(EndReason::Contradicted { signers, turn }) = net.end_of(at) else {
+        return None;
+    };
+    assert!((60..80).contains(&turn.0), "{turn}");
+    Some(signers.iter().map(|info: &SeatInfo| info.seat).collect())
+}
+
+#[test]
+fn a_joiner_does_not_follow_a_history_that_lacks_what_its_host_has_signed() {
+    for (lost, accepts_other_history) in [(30, false), (30, true), (4, false)] {
+        let (mut net, disks, from) = dead_peers(2);
+        let cut_off = disks[0].clone().without_last(lost);
+        net.reopens(0, 90, &cut_off, Duration::from_secs(1));
+        net.wait(6);
+        assert!(net.reopened_at(0).is_some(), "it has the tie-break");
+        comes_back(
+            &mut net,
+            1,
+            Rejoin {
+                accepts_other_history,
+                ..from
+            },
+        );
+        net.wait(30);
+        let refuses = lost > 8 && !accepts_other_history;
+        assert_eq!(
+            signers(&net, 1),
+            refuses.then(|| vec![Seat(0)]),
+            "{:?}",
+            net.end_of(1)
+        );
+        assert_eq!(
+            net.causes(1).last() == Some(&RosterCause::Rejoined),
+            !refuses
+        );
+        assert!(net.faults(1).is_empty(), "a loss of power is no fault");
+    }
+}
+
+#[test]
+fn a_guest_signs_no_reopening_that_lacks_what_its_members_have_signed() {
+    for (lost, accepts_other_history) in [(30, false), (30, true), (4, false)] {
+        let (mut net, disks, from) = dead_peers(3);
+        let [zero, one] = [0, 1].map(|at: usize| disks[at].clone().without_last(lost));
+        net.reopens(0, 90, &zero, Duration::from_secs(4));
+        net.comes(1, 92, &one, 0);
+        comes_back(
+            &mut net,
+            2,
+            Rejoin {
+                accepts_other_history,
+                ..from
+            },
+        );
+        net.wait(12);
+        let refuses = lost > 8 && !accepts_other_history;
+        let both = vec![Seat(0), Seat(1)];
+        assert_eq!(
+            signers(&net, 2),
+            refuses.then_some(both),
+            "{:?}",
+            net.end_of(2)
+        );
+        assert_eq!(net.reopened_at(2).is_some(), !refuses);
+    }
+}
+
+#[test]
+fn a_host_does_not_reopen_a_match_where_its_guests_lack_what_they_have_signed() {
+    let (mut net, disks, from) = dead_peers(3);
+    let [zero, one] = [0, 1].map(|at: usize| disks[at].clone().without_last(30));
+    let role = Role::Reopen {
+        from,
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+        wait: Duration::from_secs(4),
+    };
+    net.begin(2, 2, 91, role);
+    net.comes(0, 90, &zero, 2);
+    net.comes(1, 92, &one, 2);
+    net.wait(12);
+    assert_eq!(
+        signers(&net, 2),
+        Some(vec![Seat(0), Seat(1)]),
+        "{:?}",
+        net.end_of(2)
+    );
+}
