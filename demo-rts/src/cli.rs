@@ -165,7 +165,7 @@ pub struct Host {
     /// Also write the ticket to this file, atomically.
     #[arg(long, value_name = "F")]
     pub ticket_file: Option<PathBuf>,
-    /// What to do about a slow machine: `meter` slows the match down for it, `remove` does so for ten seconds and
+    /// What to do about a slow machine: either way the match slows down for it, until that has cost ten seconds; `remove`
     /// then removes the peer.
     #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
     pub on_slow: OnSlow,

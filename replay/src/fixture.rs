@@ -154,7 +154,7 @@ pub(crate) fn play_slow(turns: u32) -> Played {
     play_with(turns, |bundle| {
         let (plan, metering) = &mut *course.borrow_mut();
         bundle.plan = *plan;
-        if (20..=55).contains(&bundle.turn.0) && bundle.turn.0.is_multiple_of(5) {
+        if (20..=40).contains(&bundle.turn.0) && bundle.turn.0.is_multiple_of(5) {
             bundle.entries.push(LogEntry {
                 seat: Seat(1),
                 what: What::Load(80 * 16),
@@ -168,7 +168,7 @@ pub(crate) fn play_slow(turns: u32) -> Played {
 
 pub(crate) const SLOW_FROM: u32 = 21;
 /// Ten seconds of match, 25 turns, after the last load.
-pub(crate) const SLOW_UNTIL: u32 = 81;
+pub(crate) const SLOW_UNTIL: u32 = 66;
 
 /// Like [`play_with`], with a false alarm before each of these turns.
 pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)) -> Played {

@@ -6,8 +6,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt, PlanAt};
 use lockstep::log::{
-    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, SignedReopening,
-    Start, continued_hash, roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, Record, SignedReopening, Start,
+    continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
@@ -201,7 +201,7 @@ impl Pass {
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
-            metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
+            metering: Metering::of(&start),
             rosters: Rosters::new(start.clone()),
             epoch: 0,
             metered: None,
@@ -309,14 +309,15 @@ impl Pass {
                 Record::Continued(continuation) => {
                     let before = self.chained.unwrap_or(self.scan.log_hash);
                     self.chained = Some(continued_hash(before, continuation));
-                    self.metering = Metering::new(continuation.plan.tick_ms, OnSlow::Meter);
+                    self.metering = Metering::of(&continuation.start(&self.scan.start));
                     self.metered = None;
                     self.scan.continuations.push(continuation.clone());
                 }
                 Record::Roster(change) => {
                     let before = self.chained.unwrap_or(self.scan.log_hash);
                     self.chained = Some(roster_hash(before, change));
-                    self.metering.begin_epoch();
+                    self.metering
+                        .begin_epoch(change.value.roster.len() as usize);
                     self.scan.rosters.push(self.rosters.change(change));
                     self.epoch = change.epoch.saturating_add(1);
                     let epoch = self.epoch;

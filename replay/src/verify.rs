@@ -6,7 +6,7 @@ use crate::error::KeyframeFault;
 use crate::{Error, FileEnd, KeyframeAt, Reader};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    AgreedStart, Bundle, Continuation, Document, Metering, OnSlow, Record, RosterChange, Start,
+    AgreedStart, Bundle, Continuation, Document, Metering, Record, RosterChange, Start,
     continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::session::roster::Peers;
@@ -248,7 +248,7 @@ pub fn verify<S: Simulation>(
         roster: Peers::first(start.roster.len()),
         epoch: 0,
         plan: start.terms.plan,
-        metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
+        metering: Metering::of(&start),
         began: 0,
         options,
         agreed: 0,
@@ -447,7 +447,7 @@ impl<S: Simulation> Run<'_, S> {
         self.log_hash = roster_hash(self.log_hash, change);
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
-        self.metering.begin_epoch();
+        self.metering.begin_epoch(self.roster.len() as usize);
         self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
@@ -465,7 +465,7 @@ impl<S: Simulation> Run<'_, S> {
         self.speaking = continuation.start(&self.speaking);
         (self.roster, self.epoch) = (Peers::first(1), self.epoch + 1);
         self.plan = continuation.plan;
-        self.metering = Metering::new(continuation.plan.tick_ms, OnSlow::Meter);
+        self.metering = Metering::of(&self.speaking);
         self.began = turns;
         self.result.signatures += 1;
         self.result.continued.push(Continued {

@@ -167,7 +167,7 @@ impl<W: Playable> Simulator<W> {
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
                 moves: 0,
-                worker: WorldWorker::new(plan.load, plan.step, plan.flaw),
+                worker: worker(plan, plan.flaw),
                 disk: Disk::new(scenario.seed, at),
                 bounds: Bounds::default(),
                 own: Vec::new(),
@@ -548,6 +548,15 @@ fn session(
         None => own,
     };
     Session::new(config, signer).expect("a scenario is a valid setting")
+}
+
+/// The world of a process, with such a flaw.
+fn worker<W: Playable>(plan: &PeerPlan, flaw: Option<u32>) -> WorldWorker<W> {
+    let mut worker = WorldWorker::new(plan.load, plan.step, flaw);
+    if let Some(Hostile::LiesOfLoad(step)) = plan.hostile {
+        worker.claim(step);
+    }
+    worker
 }
 
 /// The clock of a process that begins at this time.

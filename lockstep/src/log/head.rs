@@ -146,7 +146,7 @@ impl Head {
         self.left = gone.iter().filter(by_itself).collect();
         let closed = self.seats_of(gone);
         let opened = self.seats_of(after.without(before));
-        self.fold.begin_epoch();
+        self.fold.begin_epoch(after.len() as usize);
         self.fold.close(&closed);
         self.fold.open(&opened);
         self.chained = Some(roster_hash(self.tip(), change));

@@ -4,15 +4,21 @@
 //! vote is needed, and the log alone shows a plan that is not the match's. It goes up at once to what was measured and a
 //! margin, and comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
 //! epoch begins it anew, from the plan in force alone.
+//!
+//! A peer pays for what it costs the others, under every policy: a report may be a lie, and no peer can tell. The log
+//! holds all that the account needs, so all peers agree on it, and the match is as fast again in the same turn for all.
+//! Each peer's own measurement, by which late peers pay, would not do: peers would compute different plans.
 
 use super::bundle::{Bundle, MAX_LOAD, What};
+use super::start::Start;
 use super::terms::OnSlow;
 use crate::Plan;
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Time that one peer may cost the others, by being late or by being slow; a tenth of the time since is given back.
+/// Time that one peer may cost the others by being late, and as much by being slow. A tenth of the time in which it costs
+/// them nothing is given back.
 pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 
 /// The longest tick, as a multiple of the one that the match began with.
@@ -29,30 +35,38 @@ const EPOCH_WAIT_MS: u64 = 3_000;
 const LONGEST_WAIT_MS: u64 = 480_000;
 /// A lowering has failed where ticks have to be longer again within this time, or within twice the wait before it.
 const TRIAL_MS: u64 = 60_000;
-/// Time that a peer may cost the others, all told, under [`OnSlow::Remove`]: as much as it may by being late.
-const BUDGET_MS: u64 = STALL_BUDGET.as_millis() as u64;
+/// Of the time that passes so much is given back: a tenth.
+const GIVEN_BACK: u64 = 10;
+/// The stall budget, in tenths of a millisecond: short turns give back little.
+const BUDGET: u64 = STALL_BUDGET.as_millis() as u64 * GIVEN_BACK;
 
 /// What decides on the plan of every turn, from the bundles before it.
 #[derive(Clone, Debug)]
 pub struct Metering {
     nominal_ms: u16,
     on_slow: OnSlow,
+    /// One peer plays alone, and costs no other anything.
+    is_alone: bool,
     /// Match time since the epoch began.
     at_ms: u64,
-    /// The loads of the last [`WINDOW_MS`] that no later one reaches: the first is the worst.
-    recent: VecDeque<Reported>,
+    /// By the lowest seat of each peer.
+    peers: BTreeMap<Seat, Machine>,
+    /// The peer that ticks are as long as they are for: it pays.
+    payer: Option<Seat>,
     changed_at_ms: u64,
     lowered_at_ms: Option<u64>,
     wait_ms: u64,
-    /// What each peer has cost the others, less a tenth of the time since, by its lowest seat.
-    spent_ms: BTreeMap<Seat, u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reported {
-    at_ms: u64,
-    seat: Seat,
-    load: u16,
+/// What is known of one peer's machine.
+#[derive(Clone, Debug, Default)]
+struct Machine {
+    /// Its loads of the last [`WINDOW_MS`] that no later one reaches, with the time of each: the first is the worst.
+    recent: VecDeque<(u64, u16)>,
+    /// What it has cost the others, less what it was given back, in tenths of a millisecond.
+    spent: u64,
+    /// All of its stall budget was spent, and it does not have all back: its loads count for nothing.
+    is_spent: bool,
 }
 
 /// Another plan, from the next turn on.
@@ -66,25 +80,38 @@ pub struct Metered {
 }
 
 impl Metering {
-    /// For a match that began with ticks of `nominal_ms`.
+    /// For the match of this start, from its first turn on.
+    pub fn of(start: &Start) -> Self {
+        let terms = &start.terms;
+        Metering {
+            is_alone: start.roster.len() == 1,
+            ..Metering::new(terms.plan.tick_ms, terms.on_slow)
+        }
+    }
+
+    /// For a match of several peers that began with ticks of `nominal_ms`.
     pub fn new(nominal_ms: u16, on_slow: OnSlow) -> Self {
         Metering {
             nominal_ms,
             on_slow,
+            is_alone: false,
             at_ms: 0,
-            recent: VecDeque::new(),
+            peers: BTreeMap::new(),
+            payer: None,
             changed_at_ms: 0,
             lowered_at_ms: None,
             wait_ms: WAIT_MS,
-            spent_ms: BTreeMap::new(),
         }
     }
 
-    /// As at the beginning: a roster change has begun an epoch. A removed peer slows no other down, and one that is back
-    /// has paid.
-    pub fn begin_epoch(&mut self) {
-        *self = Metering::new(self.nominal_ms, self.on_slow);
-        self.wait_ms = EPOCH_WAIT_MS;
+    /// As at the beginning: a roster change has begun an epoch, with so many peers. A removed peer slows no other down, and
+    /// one that is back has paid.
+    pub fn begin_epoch(&mut self, peers: usize) {
+        *self = Metering {
+            is_alone: peers == 1,
+            wait_ms: EPOCH_WAIT_MS,
+            ..Metering::new(self.nominal_ms, self.on_slow)
+        };
     }
 
     /// Whether a load of so many sixteenths of a millisecond per tick is one that ticks may have to be longer for: the
@@ -100,47 +127,49 @@ impl Metering {
             What::Load(load) => Some((entry.seat, load)),
             _ => None,
         });
-        self.turn(bundle.plan, loads)
+        self.turn(bundle.plan, bundle.paused, loads)
     }
 
     /// A turn under `plan`, with these loads.
-    fn turn(&mut self, plan: Plan, loads: impl Iterator<Item = (Seat, u16)>) -> Option<Metered> {
+    fn turn(
+        &mut self,
+        plan: Plan,
+        paused: bool,
+        loads: impl Iterator<Item = (Seat, u16)>,
+    ) -> Option<Metered> {
         self.at_ms += plan.turn().as_millis() as u64;
-        let since = self.at_ms.saturating_sub(WINDOW_MS);
-        self.recent.retain(|reported| reported.at_ms > since);
-        let mut worst_now = 0;
-        for (seat, load) in loads {
-            if self.counts(load) {
-                worst_now = worst_now.max(load);
-                self.note(seat, load);
-            }
-        }
-        self.charge(plan);
-        let worst = self.recent.front().map_or(0, |reported| reported.load);
-        let tick_ms = if worst_now > plan.tick_ms * 16 && plan.tick_ms < self.floor() {
+        let is_spent = self.charge(plan, paused);
+        let worst_now = self.note(loads);
+        let worst = self.worst();
+        let target = worst.map_or(self.nominal_ms, |(load, _)| self.target(load));
+        let has_waited = self.at_ms - self.changed_at_ms >= self.wait_ms;
+        if worst_now > plan.tick_ms * 16 && plan.tick_ms < self.floor() {
             self.raised();
-            self.target(worst)
-        } else if self.at_ms - self.changed_at_ms >= self.wait_ms
-            && self.target(worst) < plan.tick_ms
-        {
+        } else if is_spent && target < plan.tick_ms {
+            // The next rise is another peer's: no lowering has failed.
+            self.lowered_at_ms = None;
+        } else if has_waited && target < plan.tick_ms {
             self.lowered_at_ms = Some(self.at_ms);
             self.wait_ms = self.wait_ms.max(WAIT_MS);
-            self.target(worst)
         } else {
+            self.hand_over(plan, worst);
             return None;
-        };
+        }
         self.changed_at_ms = self.at_ms;
-        let slow = self.recent.front().map(|reported| reported.seat);
+        self.payer = worst.map(|(_, seat)| seat);
         Some(Metered {
-            plan: Plan { tick_ms, ..plan },
-            slow: slow.filter(|_| tick_ms > self.nominal_ms),
+            plan: Plan {
+                tick_ms: target,
+                ..plan
+            },
+            slow: self.payer.filter(|_| target > self.nominal_ms),
         })
     }
 
     /// The lowest seat of the peer that has cost the others more time than it may.
     pub(crate) fn too_slow(&self) -> Option<Seat> {
-        let mut spent = self.spent_ms.iter();
-        let (seat, _) = spent.find(|(_, spent_ms)| **spent_ms >= BUDGET_MS)?;
+        let mut peers = self.peers.iter();
+        let (seat, _) = peers.find(|(_, machine)| machine.is_spent)?;
         (self.on_slow == OnSlow::Remove).then_some(*seat)
     }
 
@@ -162,35 +191,67 @@ impl Metering {
         self.steps(STEPS * FLOOR)
     }
 
-    fn note(&mut self, seat: Seat, load: u16) {
-        while self.recent.back().is_some_and(|last| last.load < load) {
-            self.recent.pop_back();
+    /// Takes the loads of a turn. The worst of them that counts; 0 for none.
+    fn note(&mut self, loads: impl Iterator<Item = (Seat, u16)>) -> u16 {
+        let since = self.at_ms.saturating_sub(WINDOW_MS);
+        for machine in self.peers.values_mut() {
+            machine.recent.retain(|(at_ms, _)| *at_ms > since);
         }
-        // Of equal loads the later one lasts longer. The first peer to report it is named for as long as its report lasts.
-        let same = |last: &&mut Reported| (last.seat, last.load) == (seat, load);
-        if let Some(last) = self.recent.back_mut().filter(same) {
-            last.at_ms = self.at_ms;
-            return;
+        let mut worst = 0;
+        for (seat, load) in loads {
+            let counts = self.counts(load);
+            let machine = self.peers.entry(seat).or_default();
+            if counts && !machine.is_spent {
+                worst = worst.max(load);
+                machine.note(self.at_ms, load);
+            }
         }
-        let at_ms = self.at_ms;
-        self.recent.push_back(Reported { at_ms, seat, load });
+        worst
     }
 
-    /// The peer that makes turns longer pays for it; the others are given back a tenth of the time.
-    fn charge(&mut self, plan: Plan) {
-        let longer = plan.tick_ms.saturating_sub(self.nominal_ms);
-        let slow = self.recent.front().filter(|_| longer > 0);
-        let slow = slow.map(|reported| reported.seat);
-        let passed_ms = plan.turn().as_millis() as u64;
-        self.spent_ms.retain(|seat, spent_ms| {
-            if slow != Some(*seat) {
-                *spent_ms = spent_ms.saturating_sub(passed_ms / 10);
-            }
-            *spent_ms > 0
-        });
-        if let Some(seat) = slow {
-            *self.spent_ms.entry(seat).or_default() += u64::from(longer) * u64::from(plan.ticks);
+    /// The worst load of late, and the peer that reported it; of equal ones, the lowest seat.
+    fn worst(&self) -> Option<(u16, Seat)> {
+        let peers = self.peers.iter();
+        let loads = peers.filter_map(|(seat, machine)| Some((machine.worst()?, *seat)));
+        loads.max_by_key(|(load, seat)| (*load, std::cmp::Reverse(*seat)))
+    }
+
+    /// Another peer pays where it needs ticks of this length and the one that has paid does not. A peer that needs them no
+    /// more pays on while no other does: they are long until the wait is over that it began.
+    fn hand_over(&mut self, plan: Plan, worst: Option<(u16, Seat)>) {
+        let needs = |load: u16| self.target(load) >= plan.tick_ms;
+        let payer = self.payer.and_then(|seat| self.peers.get(&seat));
+        let load = payer.and_then(Machine::worst);
+        let (Some((load_of_worst, seat)), false) = (worst, load.is_some_and(needs)) else {
+            return;
+        };
+        if needs(load_of_worst) {
+            self.payer = Some(seat);
         }
+    }
+
+    /// The peer that makes turns longer pays for it, and all are given back a tenth of the time that they did not cost.
+    /// Paused turns cost no peer anything. Whether the one that pays has spent all that it may.
+    fn charge(&mut self, plan: Plan, paused: bool) -> bool {
+        let ticks = u64::from(plan.ticks);
+        let longer = u64::from(plan.tick_ms.saturating_sub(self.nominal_ms)) * ticks;
+        let longer = if paused || self.is_alone { 0 } else { longer };
+        let passed = plan.turn().as_millis() as u64;
+        for (seat, machine) in &mut self.peers {
+            let cost = if self.payer == Some(*seat) { longer } else { 0 };
+            let given_back = passed - cost;
+            machine.spent = (machine.spent + cost * GIVEN_BACK).saturating_sub(given_back);
+            machine.is_spent &= machine.spent > 0;
+        }
+        let payer = self.payer.and_then(|seat| self.peers.get_mut(&seat));
+        let spent = payer.filter(|payer| longer > 0 && payer.spent >= BUDGET);
+        let Some(payer) = spent else {
+            return false;
+        };
+        payer.is_spent = true;
+        payer.recent.clear();
+        self.payer = None;
+        true
     }
 
     fn raised(&mut self) {
@@ -203,6 +264,19 @@ impl Metering {
             Some(_) => self.wait_ms = WAIT_MS,
             None => {}
         }
+    }
+}
+
+impl Machine {
+    fn worst(&self) -> Option<u16> {
+        self.recent.front().map(|(_, load)| *load)
+    }
+
+    fn note(&mut self, at_ms: u64, load: u16) {
+        while self.recent.back().is_some_and(|(_, last)| *last <= load) {
+            self.recent.pop_back();
+        }
+        self.recent.push_back((at_ms, load));
     }
 }
 

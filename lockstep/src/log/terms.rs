@@ -124,16 +124,17 @@ impl Default for PauseBudget {
 /// What becomes of a peer whose machine takes longer for a tick than the match has for it.
 ///
 /// Under either policy ticks become longer for all, four times at most, until it keeps up; all are told which peer it is.
-/// They are short again once it has been fast enough for some time.
+/// They are short again once it has been fast enough for some time, or has cost the others ten seconds, of which a tenth
+/// of the time that it does not cost them is given back. Then its reports count for nothing until it has all of that back:
+/// a false report buys no more than being late. A peer that plays alone costs no other anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum OnSlow {
-    /// The match stays slow for as long as it takes: for friends. A peer that cannot keep up even so falls behind, until
-    /// turns wait for it and it is removed for being late.
+    /// The peer stays, for friends. A machine that cannot keep up falls behind, until turns wait for it and the peer is
+    /// removed for being late.
     #[default]
     Meter,
-    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
-    /// the time is given back: for strangers: a false measurement buys no more than being late.
+    /// A peer that has cost the others so much is removed, for strangers.
     Remove,
 }
 

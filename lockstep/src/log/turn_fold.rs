@@ -55,7 +55,7 @@ impl TurnFold {
         let seats = start.seats().into_iter();
         TurnFold {
             plan: start.terms.plan,
-            metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
+            metering: Metering::of(start),
             absent: start.terms.absent.state(),
             pauses: start.terms.pauses,
             paused_by: None,
@@ -80,12 +80,12 @@ impl TurnFold {
         fold
     }
 
-    /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
-    pub(crate) fn begin_epoch(&mut self) {
-        self.metering.begin_epoch();
+    /// A roster change has begun an epoch, with so many peers, of which all know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self, peers: usize) {
+        self.metering.begin_epoch(peers);
     }
 
-    /// The lowest seat of the peer that has slowed the match down for longer than it may.
+    /// The lowest seat of the peer that is to be removed, as it has slowed the match down for longer than it may.
     pub(crate) fn too_slow(&self) -> Option<Seat> {
         self.metering.too_slow()
     }

@@ -1,6 +1,8 @@
-//! L1, too: ticks are longer than at the start only beside slow machines, and within bounds.
+//! L1, too: ticks are longer than at the start only beside slow machines, or lies of one, and within bounds. All that
+//! this costs is bounded, under every policy.
 
 use super::*;
+use crate::simulator::{REFILL, STALL_BUDGET};
 
 /// The longest ticks, as a multiple of those at the start.
 const LONGEST: u16 = 4;
@@ -8,6 +10,9 @@ const LONGEST: u16 = 4;
 const BETWEEN_LOWERINGS: Duration = Duration::from_secs(10);
 /// The longest time of the match until ticks are as at the start, once no machine is slow.
 const RECOVERS: Duration = Duration::from_secs(40);
+
+/// The longest time of the match for which a plan stays in force in a new epoch that no machine of it needs.
+const OF_EARLIER_EPOCH: Duration = Duration::from_secs(3);
 
 impl Judge {
     /// The plan of every turn follows from those of the turns before it.
@@ -18,6 +23,11 @@ impl Judge {
         let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
         let fast = handed.find(|(_, at)| Some(*at) > slow);
         let first = self.scenario.plan;
+        let slowing = self.scenario.slowing() as u32;
+        // A turn may overdraw the stall budget.
+        let most = (STALL_BUDGET + first.turn() * LONGEST.into()) * slowing + OF_EARLIER_EPOCH;
+        // What longer ticks have cost in this epoch, and that without what is given back.
+        let (mut cost, mut owed) = (Duration::ZERO, Duration::ZERO);
         // With the time of the last lowering, and the time since when all machines are fast.
         let (mut last, mut at, mut lowered_at, mut fast_at) = (first, Duration::ZERO, None, None);
         for bundle in &canonical.turns {
@@ -30,13 +40,23 @@ impl Judge {
             // A pause steps no tick, and the last measurement stands.
             fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
             let late = fast_at.is_some_and(|since| at > since + RECOVERS);
-            let founded = plan == first || slow.is_some() && !late;
+            let founded = plan == first || slow.is_some() && !late || self.scenario.lies_of_load();
             must(founded, "a plan for no slow machine");
             // Every epoch begins the measurement anew.
             let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
-            let early = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
+            let kept = u32::from(!anew);
+            let longer = (plan.turn() - first.turn()) * u32::from(!bundle.paused);
+            cost = cost * kept + longer;
+            let given_back = (plan.turn() - longer) * slowing / REFILL;
+            owed = (owed * kept + longer).saturating_sub(given_back);
+            must(owed <= most, "ticks are long for more than stall budgets");
+            // Ticks are short at once when a stall budget is spent.
+            let again = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
             let lowered = plan.tick_ms < last.tick_ms;
-            must(!lowered || !early, "lowered too soon again");
+            must(
+                !lowered || !again || cost >= STALL_BUDGET,
+                "lowered too soon again",
+            );
             lowered_at = lowered.then_some(at).or(lowered_at).filter(|_| !anew);
             (last, at) = (plan, at + plan.turn());
         }

@@ -3,7 +3,6 @@
 use super::disk::Bound;
 use super::event::Event;
 use super::scenario::SUSPICION;
-use super::worker::WorldWorker;
 use super::{Playable, Simulator};
 use lockstep::log::{Keyframe, Record, SignedBatch, What};
 use lockstep::session::{Input, Role};
@@ -81,7 +80,7 @@ impl<W: Playable> Simulator<W> {
     /// Replaces the run of a process by another one.
     fn begin_run(&mut self, peer: usize, role: Role) {
         let plan = &self.scenario.peers[peer];
-        self.peers[peer].worker = WorldWorker::new(plan.load, plan.step, None);
+        self.peers[peer].worker = super::worker(plan, None);
         let run = self.judge.peers[peer].notes.run.into();
         let hostile = self.scenario.is_hostile(peer);
         let signed = hostile.then(|| self.hostility.listen(peer));

@@ -198,6 +198,8 @@ pub enum Hostile {
     LiesOfWorld(u32),
     /// It reports wrong log hashes after this many turns and later, to all peers alike.
     LiesOfLog(u32),
+    /// It reports that its machine needs so long for a tick, and that is a lie.
+    LiesOfLoad(Duration),
     /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),
     /// From a moment on it receives and sends nothing, while its links stay up.
@@ -306,7 +308,8 @@ impl Scenario {
         let lies = |hostile| match hostile {
             Hostile::Forger | Hostile::Equivocator { .. } => true,
             Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
-            Hostile::Garbage { .. } | Hostile::Withholder(_) | Hostile::Mute { .. } => false,
+            Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) => false,
+            Hostile::Withholder(_) | Hostile::Mute { .. } => false,
         };
         plan.flaw.is_some() || plan.hostile.is_some_and(lies)
     }
@@ -314,6 +317,21 @@ impl Scenario {
     /// Whether any peer's does.
     pub fn differs(&self) -> bool {
         (0..self.peers.len()).any(|peer| self.may_differ(peer))
+    }
+
+    /// The peers whose machine is slow for a while, or that say so.
+    pub fn slowing(&self) -> usize {
+        let slows = |plan: &&PeerPlan| {
+            let lies = matches!(plan.hostile, Some(Hostile::LiesOfLoad(_)));
+            lies || plan.has(|fault| matches!(fault, Fault::Slow { .. }))
+        };
+        self.peers.iter().filter(slows).count()
+    }
+
+    /// Whether a peer lies of its load.
+    pub fn lies_of_load(&self) -> bool {
+        self.hostile()
+            .any(|(_, hostile)| matches!(hostile, Hostile::LiesOfLoad(_)))
     }
 
     /// Whether a peer signs two histories, or may.

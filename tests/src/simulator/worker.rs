@@ -27,6 +27,8 @@ pub struct WorldWorker<W> {
     running: bool,
     load: Duration,
     step: Duration,
+    /// The time that a tick takes by its peer's word, where that is a lie.
+    claims: Option<Duration>,
     /// The turn after which this world goes wrong.
     flaw: Option<u32>,
 }
@@ -40,8 +42,14 @@ impl<W: Playable> WorldWorker<W> {
             running: false,
             load,
             step,
+            claims: None,
             flaw,
         }
+    }
+
+    /// Has the peer lie about the time that a tick takes.
+    pub fn claim(&mut self, step: Duration) {
+        self.claims = Some(step);
     }
 
     /// Sets the time that a tick takes, from the next turn on.
@@ -92,7 +100,7 @@ impl<W: Playable> WorldWorker<W> {
                 }
                 let checksum = world.checksum();
                 let outcome = world.outcome();
-                let step = self.step * u32::from(bundle.ticks());
+                let step = self.claims.unwrap_or(self.step) * u32::from(bundle.ticks());
                 let input = Input::Executed {
                     checksum,
                     outcome,

@@ -380,7 +380,7 @@ impl Player {
         let findings = self.verify.begin_epoch(&change, goes, ledger, &around);
         self.act_on(core, findings);
         self.membership.settle_epoch(removed, core.now);
-        self.turns.begin_epoch();
+        self.turns.begin_epoch(value.roster.len() as usize);
         self.readmit(core, &change);
         let hash = roster_hash(self.ledger.window.tip(), &change);
         self.ledger.window.chain(hash);

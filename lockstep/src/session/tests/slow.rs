@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::RosterCause;
-use crate::log::TurnFold;
+use crate::log::{STALL_BUDGET, TurnFold};
 
 fn plans(peer: &Peer) -> Vec<(TurnNumber, u16, Vec<Seat>)> {
     let changes = peer.events.iter().filter_map(|event| match event {
@@ -44,6 +44,25 @@ fn the_match_slows_down_for_a_slow_machine_and_recovers() {
         assert_ne!(first[turn.0 as usize - 1].plan.tick_ms, tick_ms);
     }
     assert_eq!(net.ends().len(), 3);
+}
+
+#[test]
+fn a_false_report_of_a_slow_machine_slows_the_match_for_seconds() {
+    let mut net = Net::with(3, Plan::default(), Some(600), OnSlow::Meter);
+    net.peers[1].step = Duration::from_secs(1);
+    net.run(Duration::from_secs(180));
+    let turns = &net.peers[0].turns;
+    assert_eq!(turns.len(), 600);
+    let cost = turns
+        .iter()
+        .map(|turn| turn.plan.turn() - Plan::default().turn());
+    let cost: Duration = cost.sum();
+    let played = Plan::default().turn() * 600;
+    assert!(cost > STALL_BUDGET, "it slows down for it: {cost:?}");
+    let most = STALL_BUDGET + played / 10 + Duration::from_secs(1);
+    assert!(cost <= most, "{cost:?} of {most:?}");
+    assert_eq!(plans(&net.peers[0])[0].2, [Seat(1)], "and it is named");
+    assert_eq!(net.ends().len(), 3, "no peer is removed");
 }
 
 #[test]
@@ -189,7 +208,7 @@ fn leaver_in_long_turns_stays_until_the_others_may_go_on() {
     };
     let mut net = Net::new(2, plan, None);
     net.peers[0].step = Duration::from_millis(150);
-    net.run(Duration::from_secs(30));
+    net.run(Duration::from_secs(12));
     let slow = plans(&net.peers[1]).last().expect("it slows down").1;
     assert!(slow >= 150, "{slow} ms");
     // Without the lowest seat the other could not go on alone.

@@ -465,9 +465,9 @@ impl Turns {
         self.fold.close(seats);
     }
 
-    /// An epoch begins, of whose peers all know no more than the plan in force.
-    pub(crate) fn begin_epoch(&mut self) {
-        self.fold.begin_epoch();
+    /// An epoch begins, with so many peers, of which all know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self, peers: usize) {
+        self.fold.begin_epoch(peers);
     }
 
     /// Another run of a peer's process has its place, and its seats.

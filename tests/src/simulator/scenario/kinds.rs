@@ -146,6 +146,9 @@ pub const KINDS: &[Kind] = &[
             matches!(hostile, Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_))
         })
     }),
+    ("lies of load", |each| {
+        hostile(each, |hostile| matches!(hostile, Hostile::LiesOfLoad(_)))
+    }),
     ("withheld batches", |each| {
         hostile(
             each,

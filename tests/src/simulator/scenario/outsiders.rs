@@ -143,10 +143,18 @@ impl Scenario {
         let limit = u64::from(self.turn_limit);
         let delay = u64::from(self.plan.delay_turns);
         let hostile = match random.below(100) {
-            0..15 => Hostile::Garbage {
+            0..8 => Hostile::Garbage {
                 messages: random.pick(&[20, 200, 3_000]),
                 early: random.chance(200),
             },
+            8..15 => {
+                let longest = Duration::from_secs(1);
+                let claims = random.pick(&[longest, longest, self.plan.tick() * 2]);
+                if random.chance(500) && self.slowing() == 0 {
+                    self.on_slow = OnSlow::Remove;
+                }
+                Hostile::LiesOfLoad(claims)
+            }
             15..30 => Hostile::Forger,
             30..52 => {
                 let from = match random.chance(250) {
