@@ -112,7 +112,7 @@
 //! | For | there is |
 //! |---|---|
 //! | numbers | [`Num`], [`Vec2`], [`Angle`], [`isqrt`], [`sqrt`]; exact products are [`Wide`], exact squares [`Square`] |
-//! | chance | [`Stream`] |
+//! | chance | [`Stream`]; [`Stream::mix`] where players must not compute draws ahead |
 //! | things with ids | [`Arena`]; [`Slots`] for worlds in columns; [`Id`] |
 //! | neighbours | [`Grid`] |
 //! | bytes | [`state_by_serde!`] for most worlds; [`Sink`] and [`Reader`] for large ones in columns; [`Sum`] |

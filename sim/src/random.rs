@@ -1,6 +1,7 @@
 //! Named random streams that are part of the world.
 
-use crate::{Num, Seed};
+use crate::serde_state::encode;
+use crate::{Entry, Num, Seed};
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use std::ops::Range;
 /// draw in combat does not shift the weather.
 ///
 /// The numbers are those of PCG-XSH-RR 64/32, on every machine and forever: changing them would change the
-/// rules of every game. They are not secret: the seed determines them all.
+/// rules of every game. They are not secret: the seed determines them all, unless the world calls
+/// [`mix`](Self::mix).
 ///
 /// ```
 /// use sim::{Seed, Stream};
@@ -41,6 +43,74 @@ impl Stream {
         let state = split_mix(fnv(STATE_BASIS, parts));
         let sequence = split_mix(fnv(SEQUENCE_BASIS, parts));
         Self(Pcg32::new(state, sequence))
+    }
+
+    /// Mixes a hash of a step's entries into the stream. From then on its draws depend on all entries that it
+    /// was ever given. Without entries nothing changes.
+    ///
+    /// Call it first in every step, with all entries of that step:
+    ///
+    /// ```
+    /// use sim::{Entry, Seat, Seed, Stream};
+    /// # #[derive(Clone)]
+    /// struct World {
+    ///     combat: Stream,
+    /// }
+    ///
+    /// impl World {
+    ///     fn step(&mut self, entries: &[Entry<u32>]) {
+    ///         self.combat.mix(entries);
+    ///         // … and the rest of the step.
+    ///     }
+    /// }
+    ///
+    /// let mut world = World { combat: Stream::named(&Seed([7; 32]), "combat") };
+    /// let mut guess = world.clone();
+    /// guess.step(&[]);
+    /// world.step(&[Entry::Command { seat: Seat(1), command: 5 }]);
+    /// assert_ne!(guess.combat.next_u64(), world.combat.next_u64());
+    /// ```
+    ///
+    /// # What this prevents
+    ///
+    /// Every peer holds the whole world. A changed client can step a copy of it ahead, and order an attack only
+    /// when the next hits are strong. With this call the copy's draws are wrong from the first tick for which
+    /// another player's commands are still missing.
+    ///
+    /// # What this does not prevent
+    ///
+    /// - Once a turn is complete, its draws follow from it, and so do later draws until the next entry. While all
+    ///   other players are silent, a player can compute every draw.
+    /// - A peer that seals its batch after it has read all others' batches can try commands until the draws suit it.
+    /// - A player can guess: few likely commands make few likely draws.
+    /// - The world hides nothing. This is no cryptographic hash, and no draw is a secret.
+    ///
+    /// # Panics
+    /// For commands that postcard cannot write. A session carries none.
+    pub fn mix<C: Serialize>(&mut self, entries: &[Entry<C>]) {
+        if entries.is_empty() {
+            return;
+        }
+        let (mut state, mut sequence) = (STATE_BASIS, SEQUENCE_BASIS);
+        let mut take = |bytes: &[u8]| {
+            state = fnv(state, &[bytes]);
+            sequence = fnv(sequence, &[bytes]);
+        };
+        take(&self.next_u64().to_le_bytes());
+        take(&self.next_u64().to_le_bytes());
+        for entry in entries {
+            match entry {
+                Entry::Command { seat, command } => {
+                    take(&[0, seat.0]);
+                    encode(command, &mut take);
+                }
+                Entry::Seat { seat, state } => {
+                    take(&[1, seat.0]);
+                    encode(state, &mut take);
+                }
+            }
+        }
+        *self = Self(Pcg32::new(split_mix(state), split_mix(sequence)));
     }
 
     /// The next 32 bits.
@@ -140,6 +210,7 @@ const MOST_RETRIES: u32 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Seat, SeatState};
     use proptest::prelude::*;
 
     fn stream() -> Stream {
@@ -159,6 +230,88 @@ mod tests {
         assert_eq!(items, [3, 5, 6, 2, 4, 7, 0, 1]);
         let mut ninth = Stream::numbered(&Seed([1; 32]), "test", 9);
         assert_eq!(ninth.next_u64(), 0x0549933cd232f6ea);
+    }
+
+    fn command(seat: u8, command: u32) -> Entry<u32> {
+        let seat = Seat(seat);
+        Entry::Command { seat, command }
+    }
+
+    /// Computed by another implementation as well.
+    #[test]
+    fn mixed_numbers_never_change() {
+        let mut stream = stream();
+        let (seat, state) = (Seat(2), SeatState::Resigned);
+        stream.mix(&[command(1, 300), Entry::Seat { seat, state }]);
+        let bits: Vec<u32> = (0..4).map(|_| stream.next_u32()).collect();
+        assert_eq!(bits, [0x37bdcc83, 0x5394433e, 0x187ee480, 0xa46114f2]);
+    }
+
+    /// A player knows the world and its own commands, and computes whether a blow hits in two turns.
+    #[test]
+    fn a_prediction_without_the_others_commands_fails() {
+        let mut others = Stream::named(&Seed([2; 32]), "others");
+        let mut world = stream();
+        let mut right = [0; 2];
+        for turn in 0..1_000 {
+            let own = command(0, turn);
+            let other = command(1, others.below(1 << 20));
+            let mut without = world.clone();
+            without.mix(std::slice::from_ref(&own));
+            let mut with = world.clone();
+            with.mix(&[own.clone(), other.clone()]);
+            world.mix(&[own, other]);
+            let hits = world.chance(1, 2);
+            right[0] += i32::from(without.chance(1, 2) == hits);
+            right[1] += i32::from(with.chance(1, 2) == hits);
+        }
+        // Ten standard deviations are 158.
+        assert!(right[0].abs_diff(500) < 158, "{right:?}");
+        assert_eq!(right[1], 1_000);
+    }
+
+    #[test]
+    fn each_part_of_an_entry_changes_the_draws() {
+        let draw = |entries: &[Entry<u32>]| {
+            let mut stream = stream();
+            stream.mix(entries);
+            stream.next_u64()
+        };
+        let seat = |seat, state| Entry::Seat {
+            seat: Seat(seat),
+            state,
+        };
+        let draws = [
+            draw(&[]),
+            draw(&[command(0, 7)]),
+            draw(&[command(0, 8)]),
+            draw(&[command(1, 7)]),
+            draw(&[command(0, 7), command(1, 7)]),
+            draw(&[command(1, 7), command(0, 7)]),
+            draw(&[seat(0, SeatState::Idle)]),
+            draw(&[seat(0, SeatState::Ai)]),
+            draw(&[seat(1, SeatState::Ai)]),
+        ];
+        for (number, one) in draws.iter().enumerate() {
+            assert!(!draws[..number].contains(one), "number {number}");
+        }
+    }
+
+    #[test]
+    fn draws_depend_on_entries_of_all_steps_before() {
+        let [mut one, mut other] = [7, 8].map(|first| {
+            let mut stream = stream();
+            stream.mix(&[command(0, first)]);
+            stream
+        });
+        for step in 0..100 {
+            assert_ne!(one.next_u64(), other.next_u64(), "step {step}");
+            one.mix(&[command(0, step)]);
+            other.mix(&[command(0, step)]);
+        }
+        let saved = one.clone();
+        one.mix::<u32>(&[]);
+        assert_eq!(one, saved);
     }
 
     #[test]

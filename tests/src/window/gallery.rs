@@ -208,8 +208,8 @@ fn stop(window: &Window<'_>, turns: u32) {
 }
 
 fn lead_to_battle(window: &Window<'_>) -> Picture {
-    let at = |turn: u32| viewer::place(turn, 744, u64::from(turn) * 4);
-    stop(window, 744);
+    let at = |turn: u32| viewer::place(turn, 739, u64::from(turn) * 4);
+    stop(window, 739);
     // The first fight, from shortly before it on.
     window.press(&["n"]);
     window.until_gone(&at(0));

@@ -603,7 +603,7 @@ const START_WOOD: u32 = 200;
 /// Where the timeline is clicked: shortly after a jump of the keys.
 const SEEK: f64 = 0.405;
 /// Turns of the golden recording.
-const ARMIES_TURNS: u32 = 744;
+const ARMIES_TURNS: u32 = 739;
 /// Ticks per turn.
 const ARMIES_TICKS: u64 = 4;
 /// Turns in ten seconds.

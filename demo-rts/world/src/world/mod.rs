@@ -99,7 +99,7 @@ pub struct World {
     last_band: u16,
     /// Where units are on their way to.
     goals: goals::Goals,
-    /// Draws what weapons do.
+    /// Draws what weapons do. Every step mixes its entries in.
     random: Stream,
     ending: victory::Ending,
     /// Scratch from here on: it follows from the above, or changes no result; never state.
@@ -245,6 +245,7 @@ impl World {
         effects: &mut Vec<Effect>,
         mut done: impl FnMut(Phase),
     ) {
+        self.random.mix(entries);
         for entry in entries {
             match entry {
                 Entry::Command { seat, command } => orders::execute(self, *seat, command, effects),
@@ -327,6 +328,6 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 7;
+const CODE_VERSION: u32 = 8;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -2,7 +2,7 @@
 
 use super::nums;
 use crate::lines::Lines;
-use sim::{Seed, Sink, Stream};
+use sim::{Entry, Seat, SeatState, Seed, Sink, Stream};
 
 pub(super) fn trace(lines: &mut Lines) {
     lines.sum("sim/stream/names", |sum| {
@@ -60,5 +60,25 @@ pub(super) fn trace(lines: &mut Lines) {
             sum.column(&items);
             sum.value(random.pick(&items).copied().unwrap_or(u32::MAX));
         }
+    });
+    lines.sum("sim/stream/mixed", |sum| {
+        let mut random = super::stream("mixed");
+        let states = [
+            SeatState::Played,
+            SeatState::Idle,
+            SeatState::Ai,
+            SeatState::Resigned,
+        ];
+        for number in 0..500_u32 {
+            let (seat, state) = (Seat(number as u8), states[number as usize % 4]);
+            let command = (number, "go ☂".to_owned(), vec![number as i16; 3]);
+            let entries = [
+                Entry::Command { seat, command },
+                Entry::Seat { seat, state },
+            ];
+            random.mix(&entries[..number as usize % 3]);
+            sum.value(random.next_u64());
+        }
+        sum.serde(&random);
     });
 }

@@ -49,6 +49,36 @@ fn every_soldier_is_beaten_by_another_at_the_same_price() {
     assert_eq!(losers, []);
 }
 
+/// A client computes the damage of the next hit while another player's command is on its way.
+#[test]
+fn damage_depends_on_the_commands_of_all_players() {
+    let damages = |commands: &[(Seat, Tile)]| {
+        let mut w = meadow();
+        let units =
+            [0, 1].map(|seat| put(&mut w, Kind::Worker, seat, 20, 20 + 20 * u16::from(seat)));
+        let entries: Vec<Entry<Command>> = commands
+            .iter()
+            .map(|(seat, to)| {
+                let units = w.select(*seat, [units[usize::from(seat.0)]]);
+                let command = Command::Move { units, to: *to };
+                Entry::Command {
+                    seat: *seat,
+                    command,
+                }
+            })
+            .collect();
+        w.step(&entries, &mut Vec::new());
+        let target = combat::Target::Unit(1);
+        [(); 16].map(|()| damage::draw(&mut w, Kind::Knight, 0, target))
+    };
+    let own = (A, Tile::new(22, 20));
+    let other = |x| (B, Tile::new(x, 40));
+    let guessed = damages(&[own]);
+    assert_eq!(guessed, damages(&[own]));
+    assert_ne!(guessed, damages(&[own, other(22)]));
+    assert_ne!(damages(&[own, other(22)]), damages(&[own, other(23)]));
+}
+
 #[test]
 fn a_tower_shoots_only_enemies_that_come_near() {
     let mut w = meadow();
