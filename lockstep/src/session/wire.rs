@@ -270,7 +270,7 @@ const LATER_TURNS: u8 = 3;
 impl TurnPacket {
     /// An upper bound of the encoding without batches, for `peers` peers.
     pub(crate) fn head_len(peers: usize) -> usize {
-        1 + 5 + 5 + 5 + 3 + 1 + 2 + 1 + 5 + 3 * peers
+        1 + 5 + 5 + 5 + 3 + 1 + 2 + 1 + 5 + 5 * peers
     }
 }
 
@@ -401,6 +401,31 @@ impl From<LobbyEntry> for LobbyPeer {
             build: entry.build,
             seats: entry.seats,
             ready: entry.ready,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_head_of_a_packet_is_as_long_as_its_bound() {
+        for peers in [2, 16] {
+            let mut held = vec![TurnNumber(u32::MAX); peers];
+            held[0] = TurnNumber(0);
+            let packet = TurnPacket {
+                sequence: u32::MAX,
+                echo: Some((u32::MAX - 1, u16::MAX)),
+                missing: 64,
+                epoch: u32::MAX,
+                heard: u16::MAX,
+                held,
+                batches: Vec::new(),
+            };
+            let bytes = Datagram::Turns(packet.clone()).encode();
+            assert!(bytes.len() <= TurnPacket::head_len(peers), "{peers} peers");
+            assert_eq!(Datagram::decode(&bytes), Ok(Datagram::Turns(packet)));
         }
     }
 }
