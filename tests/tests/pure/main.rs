@@ -2,6 +2,7 @@
 
 #[cfg(feature = "demo")]
 mod decoders;
+mod dependencies;
 #[cfg(feature = "demo")]
 mod golden;
 mod model;
