@@ -2,13 +2,16 @@
 
 use super::*;
 use crate::log::Terms;
-use crate::quic::rules::{CONNECTIONS, HALF_OPEN};
+use crate::quic::rules::{CONNECTIONS, HALF_OPEN, RETRY_FROM};
 use crate::source::TurnSource as _;
 use crate::{Config, Event, Hosting, Live, Network};
 use bytes::BytesMut;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
 };
+use rustls::Side;
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::quic::{ClientConnection, Suite, Version};
 use sim::RulesId;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -213,6 +216,153 @@ fn ten_of_ten_dials_come_up_beside_ten_thousand_half_open() {
     assert!((64..=HALF_OPEN.all).contains(&seen.pending));
     assert!(seen.connections < CONNECTIONS);
     assert!(memory.bytes_max < 64 << 20, "{}", memory.bytes_max);
+}
+
+/// Makes first packets, each of a connection of its own, at less cost than a whole endpoint.
+struct Flood {
+    suite: Suite,
+    /// What TLS says first.
+    greeting: Vec<u8>,
+    made: u64,
+}
+
+impl Flood {
+    const CONNECTION: [u8; 8] = [7; 8];
+
+    fn new(expected: PeerId) -> Self {
+        let (tls, _) = tls::dialling(&tls::OwnKey::new(&[99; 32]), expected);
+        // The one parameter of QUIC without which a greeting counts for nothing: the connection's id.
+        let parameters = [&[0x0f, 8][..], &Self::CONNECTION].concat();
+        let name = "any".try_into().unwrap();
+        let mut tls = ClientConnection::new(Arc::new(tls), Version::V1, name, parameters).unwrap();
+        let mut greeting = Vec::new();
+        let _ = tls.write_hs(&mut greeting);
+        let suite = TLS13_AES_128_GCM_SHA256.tls13().unwrap();
+        Flood {
+            suite: suite.quic_suite().unwrap(),
+            greeting,
+            made: 0,
+        }
+    }
+
+    fn packet(&mut self) -> Vec<u8> {
+        const LEN: usize = 1_200;
+        const NUMBER: usize = 4;
+        self.made += 1;
+        let to = self.made.to_be_bytes();
+        let keys = self.suite.keys(&to, Side::Client, Version::V1);
+        let two_bytes = |length: usize| (length as u16 | 0x4000).to_be_bytes();
+
+        let mut packet = vec![0xc3, 0, 0, 0, 1, 8];
+        packet.extend(to);
+        packet.push(8);
+        packet.extend(Self::CONNECTION);
+        packet.push(0);
+        packet.extend(two_bytes(LEN - packet.len() - 2));
+        let number_at = packet.len();
+        packet.extend([0; NUMBER]);
+        let payload_at = packet.len();
+        packet.extend([6, 0]);
+        packet.extend(two_bytes(self.greeting.len()));
+        packet.extend(&self.greeting);
+        packet.resize(LEN - keys.local.packet.tag_len(), 0);
+
+        let (header, payload) = packet.split_at_mut(payload_at);
+        let tag = keys.local.packet.encrypt_in_place(0, header, payload);
+        packet.extend(tag.unwrap().as_ref());
+        let sample_len = keys.local.header.sample_len();
+        let (header, payload) = packet.split_at_mut(payload_at);
+        let (first, rest) = header.split_first_mut().unwrap();
+        let number = &mut rest[number_at - 1..];
+        let header = &keys.local.header;
+        header
+            .encrypt_in_place(&payload[..sample_len], first, number)
+            .unwrap();
+        packet
+    }
+}
+
+/// Their senders answer nothing, as senders with forged addresses would.
+#[test]
+fn a_hundred_thousand_first_packets_take_little_memory() {
+    const PACKETS: usize = 100_000;
+    const AT_ONCE: usize = 50;
+    let stop = AtomicBool::new(false);
+    let (sender, address) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let host = scope.spawn(|| {
+            let mut seen = Seen::default();
+            let memory = allocation_counter::measure(|| seen = host(&sender, &stop));
+            (seen, memory)
+        });
+        let (target, expected) = address.recv().unwrap();
+        let sockets = (1..=AT_ONCE as u8).map(|number| {
+            let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 3, number), 0)).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        });
+        let sockets: Vec<UdpSocket> = sockets.collect();
+        let dial = |key| {
+            let mut guest = open(key);
+            guest.dial(&target.to_string(), expected);
+            guest
+        };
+        let mut flood = Flood::new(expected);
+        let mut guests = vec![dial(140)];
+        let (mut answers, mut sent_bytes, mut answered_bytes) = (0, 0, 0);
+        for round in 0..PACKETS / AT_ONCE {
+            if round == PACKETS / AT_ONCE / 2 {
+                guests.push(dial(141));
+            }
+            for socket in &sockets {
+                let packet = flood.packet();
+                sent_bytes += packet.len();
+                socket.send_to(&packet, target).unwrap();
+            }
+            // The host takes as many before the next ones come, so that none is lost on the way.
+            let (by, due) = (
+                Instant::now() + Duration::from_millis(50),
+                answers + AT_ONCE,
+            );
+            let mut answer = [0; 2_000];
+            while answers < due && Instant::now() < by {
+                for socket in &sockets {
+                    while let Ok(len) = socket.recv(&mut answer) {
+                        answers += 1;
+                        answered_bytes += len;
+                    }
+                }
+                std::thread::yield_now();
+            }
+            guests.iter_mut().for_each(End::pump);
+        }
+        let by = Instant::now() + PATIENCE;
+        for guest in &mut guests {
+            while guest.seen.is_empty() && Instant::now() < by {
+                guest.pump();
+            }
+            let seen = guest.seen.make_contiguous();
+            assert!(matches!(seen, [LinkEvent::Up { .. }]), "{seen:?}");
+        }
+        stop.store(true, Ordering::Relaxed);
+        let (seen, memory) = host.join().unwrap();
+        println!(
+            "{answers} answers of {answered_bytes} bytes to {sent_bytes}, at most {} pending and {} connections, {} KiB \
+             in all at most",
+            seen.pending,
+            seen.connections,
+            memory.bytes_max >> 10
+        );
+        assert_eq!(seen.up, 2);
+        assert!(answers > PACKETS * 9 / 10, "{answers}");
+        assert!(answered_bytes < sent_bytes);
+        assert!(
+            (RETRY_FROM..=HALF_OPEN.each).contains(&seen.pending),
+            "{}",
+            seen.pending
+        );
+        assert!(memory.bytes_max < 8 << 20, "{}", memory.bytes_max);
+    });
 }
 
 #[test]

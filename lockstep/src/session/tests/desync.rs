@@ -14,7 +14,7 @@ pub(super) fn match_of(peers: usize, on_desync: OnDesync) -> Net {
 }
 
 /// What is sent, with what `change` makes of the batches of the peer that sends it.
-fn saying(
+pub(super) fn saying(
     start: &Start,
     me: usize,
     (channel, bytes): (Channel, &[u8]),

@@ -1,5 +1,6 @@
 //! Members that do not keep to the agreement.
 
+use super::desync::saying;
 use super::*;
 use crate::log::{Document, STALL_BUDGET, Start, Vote};
 use crate::session::roster::{Ballot, EpochVote, Holding, Message, Peers, Promise, Value};
@@ -655,4 +656,35 @@ fn no_coordinator_stays_alone_where_the_others_answer() {
         },
     ];
     attacks.into_iter().for_each(the_others_remove_the_proposer);
+}
+
+/// Adds a command for the seat of peer 0 to each of its batches.
+fn commanding_another(start: &Start, me: usize, ch: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    saying(start, me, (ch, bytes), |batch| {
+        let what = What::Command(command(9).into());
+        batch.entries.insert(
+            0,
+            LogEntry {
+                seat: Seat(0),
+                what,
+            },
+        );
+        batch.first_numbers.insert(0, 0);
+    })
+}
+
+#[test]
+fn command_for_anothers_seat_is_named_and_not_executed() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(2));
+    net.links.attack = Some((2, commanding_another));
+    net.run(Duration::from_secs(10));
+    for at in [0, 1] {
+        let mut blamed = net.blamed(at);
+        blamed.dedup();
+        assert_eq!(blamed, [(id(2), Fault::WrongSeat)], "peer {at}");
+        assert_eq!(net.session(at).status(), Status::Running);
+        let mut turns = net.peers[at].turns.iter();
+        assert!(turns.all(|turn| turn.entries.is_empty()), "peer {at}");
+    }
 }
