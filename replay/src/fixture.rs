@@ -1,7 +1,9 @@
 //! A small world and its matches, for tests.
 
+use crate::format;
+use crate::segment::{Encoder, Kind};
 use lockstep::log::{
-    Accept, AgreedStart, Bundle, Document, End, Equivocation, Keyframe, LogEntry, LogStore,
+    Accept, AgreedStart, Bundle, Codec, Document, End, Equivocation, Keyframe, LogEntry, LogStore,
     Metering, OnSlow, Record, RosterChange, RosterPeer, SignedBatch, Start, Terms, What,
     roster_hash, start_hash, turn_hash,
 };
@@ -490,6 +492,29 @@ fn attest(
         start.roster[usize::from(peer)].incarnation,
         signer,
     )
+}
+
+/// A file of a start, and behind it nothing but one content again and again, in as few items as can be.
+pub(crate) fn file_of_many(content: impl Fn(&mut Codec) -> Record, bytes: usize) -> Vec<u8> {
+    let (mut codec, mut record) = (Codec::default(), Vec::new());
+    codec.encode(&play(1).records[0], &mut record);
+    let mut file = format::header();
+    let mut encoder = Encoder::new();
+    encoder.item(Kind::Records, &record, &mut file);
+    encoder.seal(&mut file);
+    let content = content(&mut codec.clone());
+    record.clear();
+    codec.encode(&content, &mut record);
+    let many = record.repeat(format::MAX_RECORDS_BYTES as usize / record.len());
+    while file.len() < bytes {
+        encoder.item(Kind::Records, &many, &mut file);
+    }
+    file
+}
+
+/// The next turn, in which no player does anything. It takes a byte.
+pub(crate) fn idle_turn(codec: &mut Codec) -> Record {
+    Record::Bundle(codec.next_bundle(Vec::new()).expect("behind a start"))
 }
 
 /// The file that a recorder makes of these records.

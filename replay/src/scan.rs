@@ -10,6 +10,7 @@ use lockstep::log::{
     continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
+use sim::Seat;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ const HASHES_KEPT: usize = 1_024;
 /// The state of the pass.
 struct Pass {
     scan: Scan,
+    /// The seats of the match.
+    seats: Vec<Seat>,
     codec: Codec,
     crc: u32,
     /// Log hashes after the last turns, newest last.
@@ -197,6 +200,7 @@ impl Pass {
                 continuations: Vec::new(),
                 rosters: Vec::new(),
             },
+            seats: start.seats(),
             codec: Codec::default(),
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
@@ -295,6 +299,8 @@ impl Pass {
         for record in records {
             match record {
                 Record::Start(_) | Record::Keyframe(_) => return false,
+                // A world may rely on its seats.
+                Record::Bundle(bundle) if !self.has_seats_of(bundle) => return false,
                 Record::End(_) if !ended => ended = true,
                 _ if ended => return false,
                 _ => {}
@@ -338,6 +344,11 @@ impl Pass {
             }
         }
         true
+    }
+
+    fn has_seats_of(&self, bundle: &Bundle) -> bool {
+        let mut entries = bundle.entries.iter();
+        entries.all(|entry| self.seats.contains(&entry.seat))
     }
 
     fn take_bundle(&mut self, bundle: &Bundle) {

@@ -2,6 +2,7 @@ use super::*;
 use crate::fixture;
 use crate::format;
 use crate::segment::Encoder;
+use lockstep::log::{LogEntry, What};
 use proptest::prelude::*;
 
 /// The records without keyframes and without thinning.
@@ -146,6 +147,25 @@ fn a_segment_is_valid_only_in_its_place() {
 }
 
 #[test]
+fn a_turn_of_a_seat_that_is_not_there_is_damage() {
+    let mut records = fixture::play(20).records;
+    for record in &mut records {
+        if let Record::Bundle(bundle) = record
+            && bundle.turn.0 == 12
+        {
+            let order = postcard::to_allocvec(&fixture::Order::Win).unwrap();
+            bundle.entries.push(LogEntry {
+                seat: Seat(4),
+                what: What::Command(order.into()),
+            });
+        }
+    }
+    let reader = Reader::from_bytes(fixture::file_of(&records)).unwrap();
+    assert_eq!(reader.turns(), 12);
+    assert!(matches!(reader.file_end(), FileEnd::Damaged { .. }));
+}
+
+#[test]
 fn foreign_files_are_named() {
     let empty = Reader::from_bytes(Vec::new());
     assert!(matches!(empty, Err(Error::Empty)));
@@ -181,29 +201,9 @@ fn the_bytes_of_a_file_are_pinned() {
 
 const GOLDEN: (usize, u32) = (428, 1_717_359_103);
 
-/// A file of nothing but idle turns, a byte each, in as few items as can be.
-fn idle_turns(bytes: usize) -> Vec<u8> {
-    let start = &fixture::play(1).records[0];
-    let (mut codec, mut content) = (Codec::default(), Vec::new());
-    codec.encode(start, &mut content);
-    let mut file = format::header();
-    let mut encoder = Encoder::new();
-    encoder.item(Kind::Records, &content, &mut file);
-    encoder.seal(&mut file);
-    let turn = codec.clone().next_bundle(Vec::new());
-    content.clear();
-    codec.encode(&Record::Bundle(turn.expect("behind a start")), &mut content);
-    assert_eq!(content.len(), 1);
-    let most = content.repeat(format::MAX_RECORDS_BYTES as usize);
-    while file.len() < bytes {
-        encoder.item(Kind::Records, &most, &mut file);
-    }
-    file
-}
-
 #[test]
 fn a_file_of_tiny_records_takes_little_memory() {
-    let file = idle_turns(2 << 20);
+    let file = fixture::file_of_many(fixture::idle_turn, 2 << 20);
     let (bytes, mut turns) = (file.len() as u64, 0);
     let taken = allocation_counter::measure(|| {
         let mut reader = Reader::from_bytes(file).expect("the file opens");

@@ -1,7 +1,11 @@
 use super::*;
 use crate::fixture::{self, Coins, SLOW_FROM, SLOW_UNTIL, play_with};
+use crate::format::{HEADER_BYTES, Window, header, header_crc};
+use crate::segment::{self, Encoder, Kind, segment_at};
 use lockstep::log::What;
 use sim::State as _;
+use std::io::Cursor;
+use std::time::{Duration, Instant};
 
 fn verified(records: &[Record]) -> Verified {
     let mut reader = Reader::from_bytes(fixture::file_of(records)).unwrap();
@@ -383,4 +387,139 @@ fn a_plan_that_no_turn_asked_for_is_found() {
         };
         assert_eq!(with_plan(turn, tick_ms), Some(wrong));
     }
+}
+
+/// What a file of these bytes comes to. `None` where it cannot be opened, or says of itself that something is lost.
+fn whole(bytes: Vec<u8>) -> Option<Verified> {
+    let mut reader = Reader::from_bytes(bytes).ok()?;
+    let result = verify::<Coins>(&mut reader, &Options::default(), |_| {}).ok()?;
+    matches!(result.tail, FileEnd::Complete).then_some(result)
+}
+
+/// The file with another byte in the place of each, one after the other, and the place.
+fn edits(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
+    let places = (0..bytes.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]);
+    places.map(|(at, change)| {
+        let mut edited = bytes.to_vec();
+        edited[at] ^= change;
+        (at, edited)
+    })
+}
+
+#[test]
+fn no_byte_of_a_file_can_be_edited_unnoticed() {
+    let file = fixture::file_of(&fixture::play(20).records);
+    assert!(whole(file.clone()).is_some_and(|result| result.holds()));
+    for (at, edited) in edits(&file) {
+        assert_eq!(whole(edited), None, "byte {at}");
+    }
+}
+
+/// An item of a file, and whether a seal follows it.
+struct Part {
+    kind: Kind,
+    content: Vec<u8>,
+    is_last: bool,
+}
+
+fn parts(file: &[u8]) -> Vec<Part> {
+    let mut window = Window::new(Box::new(Cursor::new(file.to_vec())));
+    let (mut at, mut crc) = (HEADER_BYTES, header_crc());
+    let mut parts = Vec::new();
+    while let Ok(segment) = segment_at(&mut window, at, file.len() as u64, crc, 1 << 20)
+        && let segment::Stop::Sealed(sealed) = segment.stop
+    {
+        for item in &segment.items {
+            parts.push(Part {
+                kind: item.kind,
+                content: item.content(&mut window).unwrap().to_vec(),
+                is_last: item == &segment.items[segment.items.len() - 1],
+            });
+        }
+        (at, crc) = (segment.end, sealed);
+    }
+    assert_eq!(at, file.len() as u64);
+    parts
+}
+
+/// A file with these items, in which every check is right.
+fn file_with(parts: &[Part], content_of: impl Fn(usize) -> Option<Vec<u8>>) -> Vec<u8> {
+    let mut file = header();
+    let mut encoder = Encoder::new();
+    for (at, part) in parts.iter().enumerate() {
+        let edited = content_of(at);
+        let content = edited.as_ref().unwrap_or(&part.content);
+        encoder.item(part.kind, content, &mut file);
+        if part.is_last {
+            encoder.seal(&mut file);
+        }
+    }
+    file
+}
+
+/// The match of a file: its records without what is only compared with them, which a forger may as well leave out, and
+/// without the name of the build that wrote it, which is for information.
+fn match_of(file: Vec<u8>) -> Vec<Record> {
+    let mut reader = Reader::from_bytes(file).expect("it was verified");
+    let mut records: Vec<Record> = reader.records().map(Result::unwrap).collect();
+    records.retain(|record| !matches!(record, Record::Checksum { .. } | Record::Attest(_)));
+    if let Some(Record::Start(start)) = records.first_mut() {
+        Arc::make_mut(start).build.clear();
+    }
+    records
+}
+
+/// A forger makes all checks anew. What the players signed stands against it.
+#[test]
+fn no_byte_of_a_signed_match_can_be_edited_even_with_new_checks() {
+    let file = fixture::file_of(&fixture::play(60).records);
+    let (parts, records) = (parts(&file), match_of(file.clone()));
+    assert_eq!(file_with(&parts, |_| None), file);
+    let (mut edited_bytes, mut unnoticed) = (0, Vec::new());
+    for (place, part) in parts.iter().enumerate() {
+        for (at, edited) in edits(&part.content) {
+            edited_bytes += 1;
+            let forged = file_with(&parts, |of| (of == place).then(|| edited.clone()));
+            let holds = whole(forged.clone()).is_some_and(|result| result.holds());
+            if holds && match_of(forged) != records {
+                unnoticed.push(format!("byte {at} of item {place}, {:?}", part.kind));
+            }
+        }
+    }
+    assert!(edited_bytes > 3 * 1_000, "{edited_bytes}");
+    assert!(unnoticed.is_empty(), "{unnoticed:#?}");
+}
+
+/// What this thread has computed, where the system tells; elsewhere, the time.
+fn computed(since: Instant) -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|told| told.split(' ').next()?.parse().ok());
+    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+#[test]
+fn a_file_of_tiny_turns_takes_time_and_memory_by_its_length() {
+    let since = Instant::now();
+    let verified = |bytes: usize| {
+        let file = fixture::file_of_many(fixture::idle_turn, bytes);
+        let most = file.len() as u64 * 2 + (64 << 20);
+        let before = computed(since);
+        let taken = allocation_counter::measure(|| {
+            let mut reader = Reader::from_bytes(file).expect("the file opens");
+            let result = verify::<Coins>(&mut reader, &Options::default(), |_| {});
+            let result = result.expect("this build runs the match");
+            assert!(result.turns as usize >= bytes - 1_000, "{result:?}");
+        });
+        assert!(
+            taken.bytes_max < most,
+            "{} of {most} bytes",
+            taken.bytes_max
+        );
+        computed(since) - before
+    };
+    let (short, long) = (verified(256 << 10), verified(2 << 20));
+    assert!(
+        long < short * 32,
+        "{short:?} for an eighth, {long:?} for all"
+    );
 }
