@@ -116,7 +116,8 @@ fn every_path_and_link_in_a_page_leads_somewhere() {
         let prose = prose(&page);
         for quoted in quoted(&prose) {
             if rooms.iter().any(|room| quoted.starts_with(room)) && !quoted.contains(' ') {
-                assert!(root().join(quoted).exists(), "{path} names {quoted}");
+                let file = quoted.split("::").next().unwrap_or(quoted);
+                assert!(root().join(file).exists(), "{path} names {quoted}");
             }
         }
         let folder = root()
@@ -136,6 +137,43 @@ fn every_path_and_link_in_a_page_leads_somewhere() {
         }
     }
     assert!(links > 20, "links are found");
+}
+
+/// Whether the source has a test of this name.
+fn has_test(source: &str, name: &str) -> bool {
+    let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
+    let head = format!("fn {name}(");
+    let mut at = (0..lines.len()).filter(|at| lines[*at].starts_with(&head));
+    at.any(|at| {
+        let mut above = lines[..at].iter().rev();
+        let is_above = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
+        let mut attributes = above.by_ref().take_while(is_above);
+        attributes.any(|line| *line == "#[test]")
+    })
+}
+
+/// A test is named by its file and its name, as in `tests/tests/pure/tidy.rs::pronouns_are_found`.
+#[test]
+fn every_test_that_a_page_names_is_there() {
+    let mut named = 0;
+    for (path, page) in pages(&["docs", "sim/docs"]) {
+        let prose = prose(&page);
+        for quoted in quoted(&prose) {
+            if let Some((file, test)) = quoted.split_once(".rs::") {
+                named += 1;
+                let file = format!("{file}.rs");
+                assert!(has_test(&read(&file), test), "{path} names {quoted}");
+            }
+        }
+    }
+    assert!(named > 50, "{named} tests are named");
+}
+
+#[test]
+fn a_name_that_no_test_has_is_found() {
+    let source = "#[test]\n#[cfg(unix)]\n/// Why.\nfn is_one() {}\n\n#[test]\nfn other() {}\nfn is_none() {}";
+    assert!(has_test(source, "is_one") && has_test(source, "other"));
+    assert!(!has_test(source, "is_none") && !has_test(source, "is"));
 }
 
 #[test]
