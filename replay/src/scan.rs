@@ -205,7 +205,7 @@ impl Pass {
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
-            metering: Metering::of(&start),
+            metering: Metering::of(start),
             rosters: Rosters::new(start.clone()),
             epoch: 0,
             metered: None,

@@ -5,7 +5,6 @@ use crate::segment::{self, Encoder, Kind, segment_at};
 use lockstep::log::What;
 use sim::State as _;
 use std::io::Cursor;
-use std::time::{Duration, Instant};
 
 fn verified(records: &[Record]) -> Verified {
     let mut reader = Reader::from_bytes(fixture::file_of(records)).unwrap();
@@ -490,20 +489,12 @@ fn no_byte_of_a_signed_match_can_be_edited_even_with_new_checks() {
     assert!(unnoticed.is_empty(), "{unnoticed:#?}");
 }
 
-/// What this thread has computed, where the system tells; elsewhere, the time.
-fn computed(since: Instant) -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.and_then(|told| told.split(' ').next()?.parse().ok());
-    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
-}
-
 #[test]
-fn a_file_of_tiny_turns_takes_time_and_memory_by_its_length() {
-    let since = Instant::now();
+fn a_file_of_tiny_turns_takes_work_and_memory_by_its_length() {
+    // Allocations stand for the work: time depends on the machine.
     let verified = |bytes: usize| {
         let file = fixture::file_of_many(fixture::idle_turn, bytes);
         let most = file.len() as u64 * 2 + (64 << 20);
-        let before = computed(since);
         let taken = allocation_counter::measure(|| {
             let mut reader = Reader::from_bytes(file).expect("the file opens");
             let result = verify::<Coins>(&mut reader, &Options::default(), |_| {});
@@ -515,11 +506,8 @@ fn a_file_of_tiny_turns_takes_time_and_memory_by_its_length() {
             "{} of {most} bytes",
             taken.bytes_max
         );
-        computed(since) - before
+        taken.count_total
     };
     let (short, long) = (verified(256 << 10), verified(2 << 20));
-    assert!(
-        long < short * 32,
-        "{short:?} for an eighth, {long:?} for all"
-    );
+    assert!(long < short * 12, "{short} for an eighth, {long} for all");
 }

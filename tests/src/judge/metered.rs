@@ -46,6 +46,7 @@ impl Judge {
             let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
             let kept = u32::from(!anew);
             let longer = (plan.turn() - first.turn()) * u32::from(!bundle.paused);
+            let before = cost;
             cost = cost * kept + longer;
             let given_back = (plan.turn() - longer) * slowing / REFILL;
             owed = (owed * kept + longer).saturating_sub(given_back);
@@ -54,7 +55,7 @@ impl Judge {
             let again = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
             let lowered = plan.tick_ms < last.tick_ms;
             must(
-                !lowered || !again || cost >= STALL_BUDGET,
+                !lowered || !again || before >= STALL_BUDGET,
                 "lowered too soon again",
             );
             lowered_at = lowered.then_some(at).or(lowered_at).filter(|_| !anew);

@@ -530,7 +530,10 @@ impl Verify {
         around: &Surroundings,
     ) -> Vec<Finding> {
         self.search.reset();
-        if value.minority.is_empty() {
+        let me = ledger.places.me() as u8;
+        // A peer that is lost to the others has found out for itself what differs.
+        let concerns = value.roster.contains(me) || value.minority.contains(me);
+        if value.minority.is_empty() || !concerns {
             return Vec::new();
         }
         let news = value.minority.without(self.minority.peers());
@@ -539,7 +542,6 @@ impl Verify {
             true => self.disputes.settle(),
             false => None,
         };
-        let me = ledger.places.me() as u8;
         let pending = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
         let row = pending.map_or(Vec::new(), |turns| self.checksums.row(turns));
         let named = row.iter().any(|(peer, _)| news.contains(*peer));

@@ -99,6 +99,24 @@ fn a_world_that_differs_from_two_is_excluded_once_the_logs_are_known_to_be_alike
 }
 
 #[test]
+fn a_decision_names_its_minority_to_those_that_stay_alone() {
+    for (roster, named) in [(0b011, 1), (0b010, 0)] {
+        let ledger = after(2, 3);
+        let mut verify = verify(&ledger);
+        let around = around(3, Duration::ZERO);
+        for (at, checksum) in [(0, 5), (1, 5), (2, 6)] {
+            verify.report((at, 1, Checksum(checksum)), &ledger, &around);
+        }
+        let value = Value {
+            minority: Peers(0b100),
+            ..Value::of(Peers(roster), 2)
+        };
+        let findings = verify.note_decision(value, &ledger, &around);
+        assert_eq!(excluded(&findings).len(), named, "{roster:b}");
+    }
+}
+
+#[test]
 fn two_worlds_that_differ_stop_the_match() {
     let ledger = ledger(2);
     let mut verify = verify(&ledger);
