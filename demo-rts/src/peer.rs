@@ -15,7 +15,7 @@ use crate::pacing::{BotHands, any_seed};
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Setup, World};
-use lockstep::log::{LogStore, Record, Terms};
+use lockstep::log::{EncodedLog, LogStore, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, LobbyPeer, Match, MatchId, Moment, PeerId, Plan, Rejoin,
@@ -216,10 +216,8 @@ impl Part<'_> {
     }
 
     fn recorded(&self) -> u32 {
-        let turns = self.from().into_iter().flat_map(|from| &from.log);
-        turns
-            .filter(|record| matches!(record, Record::Bundle(_)))
-            .count() as u32
+        let log = self.from().and_then(|from| from.log.as_ref());
+        log.map_or(0, EncodedLog::turns)
     }
 }
 

@@ -48,8 +48,7 @@ pub struct Limits {
     /// Bytes of a snapshot, unpacked. Default 256 MiB.
     pub snapshot_bytes: u64,
     /// Bytes of the log that a peer keeps in memory for joiners, and that a joiner accepts. A match with a longer log
-    /// admits no joiner. Default 64 MiB, several days of play. A decoded log takes a few times that memory, and an idle
-    /// turn about 200 bytes.
+    /// admits no joiner. Default 64 MiB, several days of play. The log is held encoded, within twice that memory.
     pub catch_up_bytes: u64,
 }
 

@@ -315,8 +315,10 @@ impl Live {
     pub fn play_on(from: Moment, mut config: Config) -> Result<Self, Error> {
         if config.log.is_none() {
             let mut log = crate::log::Memory::new(LOG_BYTES);
+            let start = crate::log::Record::Start(from.log.start().clone());
+            let mut records = std::iter::once(start).chain(from.log.records());
             // A log that has no room any more says so again when the next turn comes.
-            let _ = from.log.iter().try_for_each(|record| log.append(record));
+            let _ = records.try_for_each(|record| log.append(&record));
             config.log = Some(Box::new(log));
         }
         let role = Role::PlayOn {

@@ -55,6 +55,7 @@ pub use continuation::continued_hash;
 #[doc(hidden)]
 pub use document::{Document, Kind, Rule, SignatureSet, Signed};
 pub(crate) use encoded_log::Cursor;
+pub use encoded_log::{EncodedLog, LogPart};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
 pub use hash::{roster_hash, turn_hash};

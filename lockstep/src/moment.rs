@@ -1,14 +1,14 @@
 //! A moment of a recorded match, from which a player plays on.
 
-use crate::log::Record;
+use crate::log::EncodedLog;
 use sim::Seat;
 use std::sync::Arc;
 
 /// A moment of a recorded match, between two turns.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// The start, and all turns, roster changes and continuations before the moment, in order.
-    pub log: Vec<Record>,
+    /// All turns, roster changes and continuations before the moment, in order.
+    pub log: EncodedLog,
     /// The world then, as [`sim::State::save`] wrote it.
     pub snapshot: Arc<[u8]>,
     /// The seat that the player takes. The others are this peer's too.

@@ -1,6 +1,6 @@
 //! What a peer that comes back knows of its match.
 
-use crate::log::{Accepted, Keyframe, Record, SignedBatch, SignedReopening};
+use crate::log::{Accepted, EncodedLog, Keyframe, SignedBatch, SignedReopening};
 use crate::{Contact, MatchId, Ticket};
 
 /// What is known of a match to come back to: by its replay, or by a ticket alone.
@@ -10,9 +10,8 @@ pub struct Rejoin {
     pub match_id: MatchId,
     /// Where its peers may be dialled: those of [`Event::Contacts`](crate::Event::Contacts), or a ticket's host. One is enough.
     pub contacts: Vec<Contact>,
-    /// Start, turns and roster changes that the earlier run has logged, from the first on. May be empty: then all is
-    /// fetched.
-    pub log: Vec<Record>,
+    /// Turns and roster changes that the earlier run has logged, from the first on. `None`: all is fetched.
+    pub log: Option<EncodedLog>,
     /// The newest keyframe of that log. Where the others have none that is newer, no snapshot is fetched.
     pub keyframe: Option<Keyframe>,
     /// The roster change that the earlier run has accepted and of which its log has no decision.
@@ -35,7 +34,7 @@ impl From<&Ticket> for Rejoin {
                 peer: ticket.host,
                 addresses: ticket.addresses.clone(),
             }],
-            log: Vec::new(),
+            log: None,
             keyframe: None,
             accepted: None,
             signed: None,

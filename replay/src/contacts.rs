@@ -2,7 +2,7 @@
 
 use crate::output::{Output, sync_folder, write_all};
 use crate::{Error, Reader};
-use lockstep::log::{Record, SignedBatch};
+use lockstep::log::{EncodedLog, Record, SignedBatch};
 use lockstep::{Contact, MatchId, Rejoin, Ticket};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -147,14 +147,15 @@ fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
 
 fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
     let match_id = reader.match_id();
-    // An idle turn is one byte in the file, and many in memory.
+    // An idle turn is one byte, and takes time to verify.
     if reader.turns() > most {
         return Err(Error::TooLong {
             turns: reader.turns(),
             most,
         });
     }
-    let (mut log, mut attests) = (Vec::new(), Vec::new());
+    let mut log = EncodedLog::new(reader.start().clone());
+    let mut attests = Vec::new();
     for record in reader.records() {
         let record = record?;
         if let Record::Continued(continuation) = &record {
@@ -165,11 +166,8 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
             attests.retain(|old: &SignedBatch| old.peer != signed.peer);
             attests.push(signed.clone());
         }
-        if matches!(
-            record,
-            Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
-        ) {
-            log.push(record);
+        if matches!(record, Record::Bundle(_) | Record::Roster(_)) {
+            log.append(&record);
         }
     }
     // The last turns may not count in the end: a keyframe among them would be useless.
@@ -182,7 +180,7 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
     Ok(Rejoin {
         match_id,
         contacts,
-        log,
+        log: Some(log),
         keyframe,
         accepted: reader.accepted().cloned(),
         signed: reader.signed().copied(),
@@ -205,7 +203,7 @@ fn line(match_id: MatchId, contact: &Contact) -> String {
 
 /// Turns at the end of a recording that may be provisional.
 const PROVISIONAL_TURNS: u32 = 8;
-/// The longest match to rejoin, in turns, which are held in memory meanwhile: two days at 5 turns a second.
+/// The longest match to rejoin, in turns: two days at 5 turns a second.
 const MOST_TURNS: u32 = 1_000_000;
 /// More than the tickets of all peers of a match.
 const MOST_BYTES: u64 = 64 << 10;
@@ -222,10 +220,8 @@ mod tests {
             let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
             load_within(&mut reader, Vec::new(), most)
         };
-        let load = within(50).unwrap();
-        let bundles = load.log.iter();
-        let bundles = bundles.filter(|record| matches!(record, Record::Bundle(_)));
-        assert_eq!(bundles.count(), 50);
+        let log = within(50).unwrap().log;
+        assert_eq!(log.map(|log| log.turns()), Some(50));
         assert!(matches!(
             within(49),
             Err(Error::TooLong {

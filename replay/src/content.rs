@@ -22,20 +22,39 @@ pub(crate) fn encode(codec: &mut Codec, records: &[Record]) -> (Kind, Vec<u8>) {
     }
 }
 
-/// Decodes the records of an item; `None` if they are not what [`encode`] writes.
-pub(crate) fn decode(
+/// Decodes the content of an item of [`Kind::Records`] record by record, for there may be ten thousands. `None` stands for
+/// one that [`encode`] does not write, and is the last.
+pub(crate) fn decode<'a>(
+    mut content: &'a [u8],
+    codec: &'a mut Codec,
+    limits: &'a Limits,
+) -> impl Iterator<Item = Option<Record>> + use<'a> {
+    std::iter::from_fn(move || {
+        if content.is_empty() {
+            return None;
+        }
+        let record = next(Kind::Records, &mut content, codec, limits);
+        if record.is_none() {
+            content = &[];
+        }
+        Some(record)
+    })
+}
+
+/// Decodes the next record of an item, and takes its bytes from the front of the content.
+pub(crate) fn next(
     kind: Kind,
-    content: &[u8],
+    content: &mut &[u8],
     codec: &mut Codec,
     limits: &Limits,
-) -> Option<Vec<Record>> {
+) -> Option<Record> {
     match kind {
-        Kind::Idle => Some(vec![Record::Bundle(codec.next_bundle(Vec::new())?)]),
+        Kind::Idle => codec.next_bundle(Vec::new()).map(Record::Bundle),
         Kind::Turn => {
-            let entries = entries(content)?;
-            Some(vec![Record::Bundle(codec.next_bundle(entries)?)])
+            let entries = entries(std::mem::take(content))?;
+            codec.next_bundle(entries).map(Record::Bundle)
         }
-        Kind::Records => codec.decode_all(content, limits).ok(),
+        Kind::Records => codec.decode_front(content, limits).ok(),
         Kind::Keyframe | Kind::Index | Kind::Seal => None,
     }
 }

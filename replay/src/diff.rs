@@ -1,5 +1,6 @@
 //! Compares two replays.
 
+use crate::verify::MOST_CHECKSUMS;
 use crate::{Error, Reader};
 use lockstep::TurnNumber;
 use lockstep::log::{Bundle, Continuation, LogEntry, Record, Reopening, Start, start_hash};
@@ -233,6 +234,9 @@ fn next_bundle(
 fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
     let mut checksums = Vec::new();
     for record in reader.records() {
+        if checksums.len() == MOST_CHECKSUMS {
+            break;
+        }
         match record? {
             Record::Checksum { turns, checksum } => checksums.push((turns, checksum)),
             Record::End(end) => checksums.push((end.turns, end.checksum)),

@@ -68,6 +68,7 @@
     )
 )]
 
+mod budget;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(not(target_arch = "wasm32"))]
@@ -95,6 +96,8 @@ mod writer;
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod worst;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use contacts::{WayBack, rejoin, rejoin_by, reopen};

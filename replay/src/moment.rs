@@ -1,7 +1,7 @@
 //! A moment of a replay to play on from.
 
 use crate::{Error, KeyframeAt, Reader, Recorder};
-use lockstep::log::{LogStore as _, Record};
+use lockstep::log::{EncodedLog, LogStore as _, Record};
 use lockstep::session::Batch;
 use lockstep::{TurnNumber, world_entries};
 use sim::{Checksum, Seat, Simulation};
@@ -28,7 +28,7 @@ use std::path::Path;
 pub struct WorldAt<S> {
     reader: Reader,
     turns: u32,
-    log: Vec<Record>,
+    log: EncodedLog,
     world: S,
 }
 
@@ -77,7 +77,7 @@ impl<S: Simulation> WorldAt<S> {
         WorldAt::at(reader, turns, log, world)
     }
 
-    fn at(reader: Reader, turns: u32, log: Vec<Record>, world: S) -> Result<WorldAt<S>, Error> {
+    fn at(reader: Reader, turns: u32, log: EncodedLog, world: S) -> Result<WorldAt<S>, Error> {
         if world.outcome().is_some() {
             return Err(Error::Decided { turns });
         }
@@ -173,15 +173,14 @@ fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
 }
 
 /// The records from which the world before turn `turns` is derived.
-fn log(reader: &mut Reader, turns: u32) -> Result<Vec<Record>, Error> {
-    let mut log = Vec::new();
+fn log(reader: &mut Reader, turns: u32) -> Result<EncodedLog, Error> {
+    let mut log = EncodedLog::new(reader.start().clone());
     for record in reader.records() {
         match record? {
             Record::Bundle(bundle) if bundle.turn.0 >= turns => break,
-            record @ (Record::Start(_)
-            | Record::Bundle(_)
-            | Record::Roster(_)
-            | Record::Continued(_)) => log.push(record),
+            record @ (Record::Bundle(_) | Record::Roster(_) | Record::Continued(_)) => {
+                log.append(&record);
+            }
             _ => {}
         }
     }
@@ -212,7 +211,7 @@ fn checksums(reader: &mut Reader, turns: u32) -> Result<BTreeMap<u32, Checksum>,
 fn run<S: Simulation>(
     mut world: S,
     executed: u32,
-    log: &[Record],
+    log: &EncodedLog,
     checksums: &BTreeMap<u32, Checksum>,
 ) -> Result<S, Error> {
     let check = |world: &S, turns: u32| match checksums.get(&turns) {
@@ -220,13 +219,13 @@ fn run<S: Simulation>(
         _ => Ok(()),
     };
     check(&world, executed)?;
-    let bundles = log.iter().filter_map(|record| match record {
+    let bundles = log.records().filter_map(|record| match record {
         Record::Bundle(bundle) if bundle.turn.0 >= executed => Some(bundle),
         _ => None,
     });
     let mut effects = Vec::new();
     for bundle in bundles {
-        let (mut entries, _) = world_entries(bundle);
+        let (mut entries, _) = world_entries(&bundle);
         for _ in 0..bundle.ticks() {
             effects.clear();
             world.step(&entries, &mut effects);
@@ -241,7 +240,7 @@ fn run<S: Simulation>(
 const SIGNED_LATE: u32 = 64;
 /// Records between two waits for the disk.
 const WRITE_EVERY: u32 = 4_096;
-/// The longest match to play on from, in turns: they are held in memory meanwhile.
+/// The longest match to play on from, in turns: each is stepped.
 const MOST_TURNS: u32 = 1_000_000;
 
 #[cfg(test)]

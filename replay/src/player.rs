@@ -279,7 +279,7 @@ impl Player {
             self.events.push(Event::PlanChanged {
                 turn,
                 plan: bundle.plan,
-                slow: self.reader.plan_at(turn).slow.clone(),
+                slow: self.reader.plan_at(turn).slow,
             });
         }
         if self.paused && !bundle.paused && !self.resumed {

@@ -6,7 +6,7 @@ use crate::damage::Damage;
 use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
 use crate::roster::RosterAt;
-use crate::scan::{Mark, Scan, Span, scan};
+use crate::scan::{Mark, Planned, Scan, Span, scan};
 use crate::segment::{Found, Item, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
@@ -77,7 +77,9 @@ pub struct PlanAt {
 
 /// A replay file, read to its longest valid prefix.
 ///
-/// Opening reads the file once. Memory stays within a small fraction of the file's length, plus one segment.
+/// Opening reads the file once. Beside a keyframe that is unpacked, memory stays within a fraction of the file's length
+/// and a few MiB, whatever the file holds: records are decoded item by item, and a file may hold only so many changes of
+/// plan, roster and the like. Where it has more, it counts as damaged.
 ///
 /// ```no_run
 /// let mut reader = replay::Reader::open("match.replay".as_ref())?;
@@ -225,10 +227,23 @@ impl Reader {
     }
 
     /// The plan of turn 0 and every later one, by first turn.
-    pub fn plans(&self) -> &[PlanAt] {
+    pub fn plans(&self) -> impl ExactSizeIterator<Item = PlanAt> {
+        self.planned().iter().map(|planned| self.at(planned))
+    }
+
+    fn planned(&self) -> &[Planned] {
         let turns = self.turns();
         let plans = &self.scan.plans;
         &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
+    }
+
+    fn at(&self, planned: &Planned) -> PlanAt {
+        let peer = planned.slow.and_then(|seat| self.start().peer_with(seat));
+        PlanAt {
+            turn: planned.turn,
+            plan: planned.plan,
+            slow: peer.map_or(Vec::new(), |peer| peer.seats.clone()),
+        }
     }
 
     /// The match that the recording has come to: that of its start, or the last branch.
@@ -259,10 +274,10 @@ impl Reader {
     }
 
     /// The plan in force in `turn`; beyond the end, the last one.
-    pub fn plan_at(&self, turn: TurnNumber) -> &PlanAt {
-        let plans = self.plans();
+    pub fn plan_at(&self, turn: TurnNumber) -> PlanAt {
+        let plans = self.planned();
         let later = plans.partition_point(|plan| plan.turn <= turn);
-        &plans[later - 1]
+        self.at(&plans[later - 1])
     }
 
     /// Match time before `turn`, without pauses.
@@ -294,7 +309,8 @@ impl Reader {
         }
     }
 
-    /// Checksums of the peers' worlds, by turns executed. A turn may have several.
+    /// Checksums of the peers' worlds, by turns executed. A turn may have several. Of a file with more than a million, only
+    /// the first ones.
     ///
     /// # Errors
     /// The error of the disk, and [`Error::Changed`] if the file has changed.
@@ -388,14 +404,15 @@ impl Iterator for Records<'_> {
     }
 }
 
-/// A place in a file, and what is undelivered of the segment before it. An item may hold ten thousands of records: its
-/// records are decoded when those of the item before are delivered.
+/// A place in a file, and what is undelivered of the segment before it. An item may hold ten thousands of records: they
+/// are decoded one by one.
 pub(crate) struct Cursor {
     at: u64,
     crc: u32,
     codec: Codec,
     items: VecDeque<Item>,
-    ready: VecDeque<Record>,
+    /// The item that is being decoded, the rest of its content, and how much of that is decoded.
+    open: Option<(Item, Vec<u8>, usize)>,
 }
 
 impl Cursor {
@@ -405,14 +422,14 @@ impl Cursor {
             crc: mark.crc,
             codec: mark.codec.clone(),
             items: VecDeque::new(),
-            ready: VecDeque::new(),
+            open: None,
         }
     }
 
     fn stop(&mut self) {
         self.at = u64::MAX;
         self.items.clear();
-        self.ready.clear();
+        self.open = None;
     }
 
     /// The next record before offset `end`, except keyframes.
@@ -423,14 +440,17 @@ impl Cursor {
         limits: &Limits,
     ) -> Result<Option<Record>, Error> {
         loop {
-            if let Some(record) = self.ready.pop_front() {
-                return Ok(Some(record));
+            if let Some((item, content, decoded)) = &mut self.open {
+                let mut rest = &content[*decoded..];
+                let record = content::next(item.kind, &mut rest, &mut self.codec, limits);
+                *decoded = content.len() - rest.len();
+                let (at, is_over) = (item.at, rest.is_empty());
+                self.open.take_if(|_| is_over);
+                return record.ok_or(Error::Changed { at }).map(Some);
             }
             if let Some(item) = self.items.pop_front() {
-                self.ready = VecDeque::new();
-                let content = item.content(window)?;
-                let records = content::decode(item.kind, content, &mut self.codec, limits);
-                self.ready = records.ok_or(Error::Changed { at: item.at })?.into();
+                let content = item.content(window)?.to_vec();
+                self.open = Some((item, content, 0));
                 continue;
             }
             let changed = Error::Changed { at: self.at };

@@ -1,5 +1,6 @@
 //! Records a match.
 
+use crate::budget::Budget;
 use crate::content;
 use crate::format;
 use crate::output::{Output, sync_folder, write_all};
@@ -46,6 +47,8 @@ pub struct Recorder {
     /// The sync that is asked for and not done.
     syncing: Option<u64>,
     tail: Tail,
+    /// What readers keep of the file.
+    budget: Budget,
     /// The state before each turn of the tail.
     points: VecDeque<Point>,
     /// What was written behind turns of the tail and is final, with how many turns are before it.
@@ -134,6 +137,7 @@ impl Recorder {
             newest_keyframe: None,
             syncing: None,
             tail: Tail::default(),
+            budget: Budget::default(),
             points: VecDeque::new(),
             behind: Vec::new(),
             created: false,
@@ -200,7 +204,11 @@ impl Recorder {
             Record::Keyframe(keyframe) => {
                 let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
                 let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
-                if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
+                if after_newest
+                    && fits
+                    && self.budget.take_keyframe()
+                    && self.shared.push(Job::Keyframe(keyframe.clone()))?
+                {
                     self.note_behind(Behind::Keyframe(keyframe.clone()));
                     if self.newest_keyframe.is_none() {
                         // The first signatures follow the first keyframe directly; the others follow at their
@@ -301,6 +309,9 @@ impl Recorder {
     fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
         if records.is_empty() {
             return Ok(());
+        }
+        if !records.iter().all(|record| self.budget.take(record)) {
+            return Err(StoreError::TooManyChanges);
         }
         let codec = self.codec.clone();
         let (kind, content) = content::encode(&mut self.codec, records);
@@ -431,9 +442,12 @@ impl LogStore for Recorder {
                 ..
             } = job
             {
-                let records = content::decode(kind, &content, &mut codec, &self.limits);
-                for record in records.unwrap_or_default() {
+                let mut rest = &content[..];
+                while let Some(record) = content::next(kind, &mut rest, &mut codec, &self.limits) {
                     page.take(record);
+                    if rest.is_empty() {
+                        break;
+                    }
                 }
             } else if let Job::TakeBack { turn } = job {
                 page.take_back(turn);

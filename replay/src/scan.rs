@@ -1,15 +1,16 @@
 //! The first pass over a file: its valid prefix, and the places of its parts.
 
+use crate::budget::Budget;
 use crate::content;
 use crate::format::{self, KeyframeHead, Window};
 use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
-use crate::{Error, FileEnd, KeyframeAt, PlanAt};
+use crate::{Error, FileEnd, KeyframeAt};
 use lockstep::log::{
     Accepted, Bundle, Codec, Continuation, End, Metered, Metering, Record, SignedReopening, Start,
     continued_hash, roster_hash, start_hash, turn_hash,
 };
-use lockstep::{Limits, LogHash, TurnNumber};
+use lockstep::{Limits, LogHash, Plan, TurnNumber};
 use sim::Seat;
 use std::collections::VecDeque;
 use std::io;
@@ -31,7 +32,7 @@ pub(crate) struct Scan {
     pub marks: Vec<Mark>,
     pub spans: Vec<Span>,
     /// The plan of turn 0, and every later one.
-    pub plans: Vec<PlanAt>,
+    pub plans: Vec<Planned>,
     /// What the recording peer has accepted, and the log has no decision of.
     pub accepted: Option<Accepted>,
     /// The reopening that it has signed last, and that the log does not go on by.
@@ -51,6 +52,15 @@ pub(crate) struct Mark {
     pub crc: u32,
     /// The codec before it; it knows the next turn.
     pub codec: Codec,
+}
+
+/// A turn plan, from its first turn on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned {
+    pub turn: TurnNumber,
+    pub plan: Plan,
+    /// The lowest seat of the peer that it is so slow for, if it is.
+    pub slow: Option<Seat>,
 }
 
 /// Consecutive turns of one length.
@@ -102,6 +112,7 @@ struct Pass {
     /// The plan of the next turn, if earlier turns ask for a change.
     metered: Option<Metered>,
     marked_bytes: u64,
+    budget: Budget,
     closed: bool,
 }
 
@@ -173,11 +184,12 @@ impl Pass {
             return Ok(None);
         };
         let content = item.content(window)?;
-        let records = content::decode(item.kind, content, &mut Codec::default(), limits);
-        let Some(Record::Start(start)) = records.iter().flatten().next() else {
+        let mut codec = Codec::default();
+        let first = content::next(item.kind, &mut { content }, &mut codec, limits);
+        let Some(Record::Start(start)) = first else {
             return Ok(None);
         };
-        let log_hash = start_hash(start);
+        let log_hash = start_hash(&start);
         Ok(Some(Pass {
             scan: Scan {
                 start: start.clone(),
@@ -190,10 +202,10 @@ impl Pass {
                 keyframes: Vec::new(),
                 marks: Vec::new(),
                 spans: Vec::new(),
-                plans: vec![PlanAt {
+                plans: vec![Planned {
                     turn: TurnNumber(0),
                     plan: start.terms.plan,
-                    slow: Vec::new(),
+                    slow: None,
                 }],
                 accepted: None,
                 signed: None,
@@ -205,11 +217,12 @@ impl Pass {
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
-            metering: Metering::of(start),
+            metering: Metering::of(&start),
             rosters: Rosters::new(start.clone()),
             epoch: 0,
             metered: None,
             marked_bytes: MARK_EVERY_BYTES,
+            budget: Budget::default(),
             closed: false,
         }))
     }
@@ -259,13 +272,37 @@ impl Pass {
             kind => {
                 self.marked_bytes += item.content_bytes;
                 let content = item.content(window)?;
-                let first = self.scan.valid_bytes == format::HEADER_BYTES;
-                let records = content::decode(kind, content, &mut self.codec, limits);
-                Ok(match records.as_deref() {
-                    Some([Record::Start(_), rest @ ..]) if first => self.take_records(rest),
-                    Some(records) => self.take_records(records),
-                    None => false,
-                })
+                let mut follows = Follows {
+                    may_start: self.scan.valid_bytes == format::HEADER_BYTES,
+                    turns: self.scan.turns,
+                    ended: self.scan.end.is_some(),
+                };
+                let mut codec = self.codec.clone();
+                if kind == Kind::Records {
+                    // Of an item with a record that is out of place, none counts.
+                    let mut ahead = codec.clone();
+                    let mut records = content::decode(content, &mut ahead, limits);
+                    let budget = &mut self.budget;
+                    let mut takes = |record: Option<Record>| {
+                        record.is_some_and(|record| follows.takes(&record, budget))
+                    };
+                    if !records.all(&mut takes) {
+                        return Ok(false);
+                    }
+                    let records = content::decode(content, &mut codec, limits);
+                    records
+                        .flatten()
+                        .for_each(|record| self.take_record(record));
+                } else {
+                    match content::next(kind, &mut { content }, &mut codec, limits) {
+                        Some(record) if follows.takes(&record, &mut self.budget) => {
+                            self.take_record(record);
+                        }
+                        _ => return Ok(false),
+                    }
+                }
+                self.codec = codec;
+                Ok(true)
             }
         }
     }
@@ -278,7 +315,8 @@ impl Pass {
             Some(last) => (last.at, head.turns > last.turns),
             None => (0, true),
         };
-        if head.previous != previous || !newer || head.turns > self.scan.turns {
+        let fits = newer && head.turns <= self.scan.turns;
+        if head.previous != previous || !fits || !self.budget.take_keyframe() {
             return false;
         }
         let behind = (self.scan.turns - head.turns) as usize;
@@ -293,57 +331,38 @@ impl Pass {
         true
     }
 
-    /// Takes all records of an item, or none.
-    fn take_records(&mut self, records: &[Record]) -> bool {
-        let mut ended = self.scan.end.is_some();
-        for record in records {
-            match record {
-                Record::Start(_) | Record::Keyframe(_) => return false,
-                // A world may rely on its seats.
-                Record::Bundle(bundle) if !self.has_seats_of(bundle) => return false,
-                Record::End(_) if !ended => ended = true,
-                _ if ended => return false,
-                _ => {}
+    fn take_record(&mut self, record: Record) {
+        match record {
+            Record::Continued(continuation) => {
+                let before = self.chained.unwrap_or(self.scan.log_hash);
+                self.chained = Some(continued_hash(before, &continuation));
+                self.metering = Metering::of(&continuation.start(&self.scan.start));
+                self.metered = None;
+                self.scan.continuations.push(continuation);
             }
-        }
-        for record in records {
-            match record {
-                Record::Roster(change) if change.value.cut != self.scan.turns => return false,
-                Record::Continued(continuation) if continuation.turns != self.scan.turns => {
-                    return false;
-                }
-                Record::Continued(continuation) => {
-                    let before = self.chained.unwrap_or(self.scan.log_hash);
-                    self.chained = Some(continued_hash(before, continuation));
-                    self.metering = Metering::of(&continuation.start(&self.scan.start));
-                    self.metered = None;
-                    self.scan.continuations.push(continuation.clone());
-                }
-                Record::Roster(change) => {
-                    let before = self.chained.unwrap_or(self.scan.log_hash);
-                    self.chained = Some(roster_hash(before, change));
-                    self.metering
-                        .begin_epoch(change.value.roster.len() as usize);
-                    self.scan.rosters.push(self.rosters.change(change));
-                    self.epoch = change.epoch.saturating_add(1);
-                    let epoch = self.epoch;
-                    self.scan
-                        .accepted
-                        .take_if(|accepted| accepted.epoch < epoch);
-                    self.scan.signed.take_if(|signed| signed.epoch < epoch);
-                }
-                Record::Bundle(bundle) => self.take_bundle(bundle),
-                Record::Accept(accepted) if accepted.epoch >= self.epoch => {
-                    self.scan.accepted = Some(accepted.clone());
-                }
-                Record::Signed(signed) if signed.epoch >= self.epoch => {
-                    self.scan.signed = Some(*signed);
-                }
-                Record::End(end) => self.scan.end = Some(end.clone()),
-                _ => {}
+            Record::Roster(change) => {
+                let before = self.chained.unwrap_or(self.scan.log_hash);
+                self.chained = Some(roster_hash(before, &change));
+                self.metering
+                    .begin_epoch(change.value.roster.len() as usize);
+                self.scan.rosters.push(self.rosters.change(&change));
+                self.epoch = change.epoch.saturating_add(1);
+                let epoch = self.epoch;
+                self.scan
+                    .accepted
+                    .take_if(|accepted| accepted.epoch < epoch);
+                self.scan.signed.take_if(|signed| signed.epoch < epoch);
             }
+            Record::Bundle(bundle) => self.take_bundle(&bundle),
+            Record::Accept(accepted) if accepted.epoch >= self.epoch => {
+                self.scan.accepted = Some(accepted);
+            }
+            Record::Signed(signed) if signed.epoch >= self.epoch => {
+                self.scan.signed = Some(signed);
+            }
+            Record::End(end) => self.scan.end = Some(end),
+            _ => {}
         }
-        true
     }
 
     fn has_seats_of(&self, bundle: &Bundle) -> bool {
@@ -388,10 +407,36 @@ impl Pass {
         }
         // A change that earlier turns did not ask for is not blamed on a slow machine.
         let metered = metered.filter(|metered| metered.plan == plan);
-        let seat = metered.and_then(|metered| metered.slow);
-        let peer = seat.and_then(|seat| self.scan.start.peer_with(seat));
-        let slow = peer.map_or(Vec::new(), |peer| peer.seats.clone());
-        self.scan.plans.push(PlanAt { turn, plan, slow });
+        let slow = metered.and_then(|metered| metered.slow);
+        self.scan.plans.push(Planned { turn, plan, slow });
+    }
+}
+
+/// What tells whether a record is in its place.
+struct Follows {
+    /// It is the first of the file.
+    may_start: bool,
+    turns: u32,
+    ended: bool,
+}
+
+impl Follows {
+    /// Takes the next record; false where it is out of place, or the file has too many of its kind.
+    fn takes(&mut self, record: &Record, budget: &mut Budget) -> bool {
+        let starts = std::mem::take(&mut self.may_start);
+        if self.ended || !budget.take(record) {
+            return false;
+        }
+        match record {
+            Record::Start(_) => return starts,
+            Record::Keyframe(_) => return false,
+            Record::Bundle(bundle) => self.turns = bundle.turn.0 + 1,
+            Record::Roster(change) => return change.value.cut == self.turns,
+            Record::Continued(continuation) => return continuation.turns == self.turns,
+            Record::End(_) => self.ended = true,
+            _ => {}
+        }
+        true
     }
 }
 

@@ -4,7 +4,7 @@ mod expected;
 
 use crate::error::KeyframeFault;
 use crate::{Error, FileEnd, KeyframeAt, Reader};
-use expected::{Claim, Expected, Runs, collect};
+use expected::{Claim, Claims, Expected, Runs, collect};
 use lockstep::log::{
     AgreedStart, Bundle, Continuation, Document, Metering, Record, RosterChange, Start,
     continued_hash, roster_hash, start_hash, turn_hash,
@@ -234,7 +234,7 @@ pub fn verify<S: Simulation>(
 ) -> Result<Verified, Error> {
     let setup = reader.setup::<S>()?;
     let start = reader.start().clone();
-    let (expected, runs) = collect(reader)?;
+    let (mut claims, runs) = collect(reader)?;
     let mut run = Run::<S> {
         world: S::new(&sim::Start {
             setup,
@@ -269,7 +269,7 @@ pub fn verify<S: Simulation>(
         },
         effects: Vec::new(),
     };
-    let result = run.all(reader, &expected, &mut progress);
+    let result = run.all(reader, &mut claims, &mut progress);
     match result {
         Ok(()) => {}
         Err(Stop::Wrong(wrong)) => run.result.wrong = Some(*wrong),
@@ -282,9 +282,11 @@ pub fn verify<S: Simulation>(
 /// Checksums of the peers' worlds, by turns executed. Where they differed, each is among them, except those of
 /// excluded peers.
 pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
-    let (expected, _) = collect(reader)?;
+    let (mut claims, _) = collect(reader)?;
     let mut checksums = Vec::new();
-    for Expected { turns, claim } in expected {
+    while checksums.len() < MOST_CHECKSUMS
+        && let Some(Expected { turns, claim }) = claims.next(reader, u32::MAX)?
+    {
         match claim {
             Claim::Checksum(checksum) => checksums.push((turns, checksum)),
             Claim::Desync {
@@ -302,6 +304,9 @@ pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Err
     }
     Ok(checksums)
 }
+
+/// The most checksums of a file that [`checksums`] gives, of those of five days.
+pub(crate) const MOST_CHECKSUMS: usize = 1 << 20;
 
 struct Run<'a, S: Simulation> {
     world: S,
@@ -348,15 +353,14 @@ impl<S: Simulation> Run<'_, S> {
     fn all(
         &mut self,
         reader: &mut Reader,
-        expected: &[Expected],
+        claims: &mut Claims,
         progress: &mut dyn FnMut(u32),
     ) -> Result<(), Stop> {
         self.check_start(reader)?;
-        let mut expected = expected.iter().peekable();
         let mut cursor = reader.cursor(TurnNumber(0));
         loop {
-            while let Some(next) = expected.next_if(|next| next.turns <= self.result.turns) {
-                self.check(reader, next)?;
+            while let Some(next) = claims.next(reader, self.result.turns)? {
+                self.check(reader, &next)?;
             }
             if self.result.turns == self.result.of {
                 break;

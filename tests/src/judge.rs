@@ -23,7 +23,8 @@ use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, exe
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{
-    Accepted, Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer, Start, What,
+    Accepted, Bundle, EncodedLog, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer,
+    Start, What,
 };
 use lockstep::{EndReason, Ended, Event, Fault, PeerId, Plan};
 use log::Log;
@@ -156,12 +157,17 @@ impl Judge {
 
     /// Another run of a process begins, with this log, and what the run before had accepted: its recording has the turns
     /// up to the cut of that, too.
-    pub fn returned(&mut self, peer: usize, log: &[Record], accepted: Option<&Accepted>) {
+    pub fn returned(&mut self, peer: usize, log: Option<&EncodedLog>, accepted: Option<&Accepted>) {
+        let given = log.into_iter().flat_map(|log| {
+            let start = Record::Start(log.start().clone());
+            std::iter::once(start).chain(log.records())
+        });
+        let given: Vec<Record> = given.collect();
         let mut before = std::mem::take(&mut self.peers[peer]);
         before.past.push(before.log);
         let file = &mut self.peers[peer];
         (file.notes, file.past) = (before.notes.of_next_run(self.now), before.past);
-        file.given = Log::of(&self.places, log);
+        file.given = Log::of(&self.places, &given);
         for turn in accepted.iter().flat_map(|accepted| &accepted.turns) {
             if turn.turn.0 == file.given.len() {
                 file.given.put(&self.places, &Record::Bundle(turn.clone()));

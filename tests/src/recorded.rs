@@ -258,6 +258,9 @@ impl Surroundings for Peers {
                 return Some(Input::Snapshot { turns, bytes });
             }
             Output::Append(record) if at == 0 => self.record(&record),
+            Output::AppendAll(part) if at == 0 => {
+                part.records().for_each(|record| self.record(&record));
+            }
             // The recorder's queue is sized for matches in real time.
             Output::Tail(turns) if at == 0 => {
                 self.recorder.tail(&turns).expect("the disk keeps up");

@@ -301,6 +301,14 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    fn append(&mut self, peer: usize, record: &Record) {
+        self.peers[peer].disk.write(record);
+        self.judge.appended(peer, record);
+        if matches!(record, Record::Roster(_)) {
+            self.outlive(peer);
+        }
+    }
+
     fn perform(&mut self, peer: usize, output: Output) {
         match output {
             Output::Dial { address, key } => self.dial(peer, address, key),
@@ -317,13 +325,8 @@ impl<W: Playable> Simulator<W> {
                 self.bound(peer, asked, bytes.len());
                 self.send(peer, link, channel, &bytes);
             }
-            Output::Append(record) => {
-                self.peers[peer].disk.write(&record);
-                self.judge.appended(peer, &record);
-                if matches!(record, Record::Roster(_)) {
-                    self.outlive(peer);
-                }
-            }
+            Output::Append(record) => self.append(peer, &record),
+            Output::AppendAll(part) => part.records().for_each(|record| self.append(peer, &record)),
             Output::Sync(id) => self.sync(peer, id),
             Output::Tail(turns) => {
                 let retracted = self.judge.tail(peer, &turns);

@@ -5,7 +5,6 @@ use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
 use crate::options::{Impair, ways_in};
-use lockstep::log::Record;
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::sign::Signer as _;
 use lockstep::{Network, PeerId, Rejoin};
@@ -42,15 +41,11 @@ pub(super) fn network_of_player(
 ) -> Result<Network, Problem> {
     let mut config = config(listen, common, key)?;
     let own = config.key.signer().id();
-    let starts = from.log.iter().filter_map(|record| match record {
-        Record::Start(start) => Some(start),
-        _ => None,
-    });
     // A ticket names no players; there the other peers check the key.
-    for start in starts {
-        if start.roster.iter().all(|peer| peer.peer != own) {
-            return Err(Problem::KeyWithoutSeat);
-        }
+    if let Some(log) = &from.log
+        && log.start().roster.iter().all(|peer| peer.peer != own)
+    {
+        return Err(Problem::KeyWithoutSeat);
     }
     let Some(port) = kept_port(from, own).filter(|_| listen.port() == 0) else {
         return Ok(Network::quic(config)?);

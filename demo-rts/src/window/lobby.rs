@@ -17,7 +17,7 @@ use crate::cli::Common;
 use crate::peer::{self, BUILD, NewRun, Part, Peer, REOPENS_FOR, Way};
 use crate::world::Setup;
 use draw::notice;
-use lockstep::log::{Record, Start};
+use lockstep::log::{EncodedLog, Start};
 use lockstep::{EndReason, Ended, Event, LobbyPeer, PeerId, Plan, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
@@ -66,10 +66,7 @@ impl Kind {
             Part::Join { .. } => Some(Kind::Join),
             Part::Rejoin { .. } => Some(Kind::Rejoin { old: None }),
             Part::Reopen { from, wait, .. } => {
-                let start = from.log.iter().find_map(|record| match record {
-                    Record::Start(start) => Some(start),
-                    _ => None,
-                });
+                let start = from.log.as_ref().map(EncodedLog::start);
                 Some(Kind::reopen(start, *wait))
             }
             Part::Branch { .. } | Part::Alone { .. } | Part::PlayOn { .. } => None,

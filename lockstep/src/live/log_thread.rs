@@ -2,7 +2,7 @@
 //! other thread.
 
 use super::report::{Reporter, Request};
-use crate::log::{Bundle, LogStore, Record, StoreError, What};
+use crate::log::{Bundle, LogPart, LogStore, Record, StoreError, What};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +32,7 @@ pub(super) enum Told {
 
 enum Job {
     Append(Record),
+    AppendAll(LogPart),
     Tail(Vec<Bundle>),
     Sync(u64),
     Report(Request),
@@ -87,6 +88,11 @@ impl LogThread {
     /// Hands over a record. A keyframe is left out where too many wait: a log is valid without it.
     pub(super) fn append(&self, now: Duration, record: Record) {
         self.shared.push(now, Job::Append(record));
+    }
+
+    /// Hands over records of a log that is here as a whole.
+    pub(super) fn append_all(&self, now: Duration, part: LogPart) {
+        self.shared.push(now, Job::AppendAll(part));
     }
 
     /// Hands over the turns of the tail.
@@ -189,6 +195,12 @@ impl Shared {
                     reporter.note(&record);
                     self.tell_failure(store.append(&record));
                 }
+                Some(Job::AppendAll(part)) => {
+                    for record in part.records() {
+                        reporter.note(&record);
+                        self.tell_failure(store.append(&record));
+                    }
+                }
                 Some(Job::Tail(turns)) => self.tell_failure(store.tail(&turns)),
                 Some(Job::Sync(id)) => {
                     store.sync(id);
@@ -282,6 +294,8 @@ impl Job {
             // A start, a roster change, or an end: a few signed messages.
             Job::Append(Record::Keyframe(_)) => 0,
             Job::Append(_) => RECORD_BYTES,
+            // The log that it is a part of is kept anyway.
+            Job::AppendAll(_) => 0,
             Job::Tail(turns) => turns.iter().map(bytes_of).sum(),
             Job::Sync(_) | Job::Report(_) | Job::Close => return 0,
         };

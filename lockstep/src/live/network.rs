@@ -357,6 +357,7 @@ impl Network {
                 }
             }
             Output::Append(record) => self.log.append(self.shared.now(), record),
+            Output::AppendAll(part) => self.log.append_all(self.shared.now(), part),
             Output::New { start, retracted } => self.work(Work::New { start, retracted }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
             Output::Tail(turns) => self.log.tail(self.shared.now(), turns),

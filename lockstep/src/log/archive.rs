@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// All turns and roster changes, or nothing.
 pub(crate) struct Archive {
-    kept: Option<(Arc<Start>, EncodedLog)>,
+    kept: Option<EncodedLog>,
     tail: Tail,
     /// Bytes that it keeps at most.
     limit: u64,
@@ -29,7 +29,7 @@ impl Archive {
     pub(crate) fn append(&mut self, record: &Record) {
         match record {
             Record::Start(start) if self.limit > 0 => {
-                self.kept = Some((start.clone(), EncodedLog::behind(start)));
+                self.kept = Some(EncodedLog::new(start.clone()));
             }
             Record::Bundle(bundle) => {
                 let change = self.tail.append(bundle);
@@ -47,7 +47,7 @@ impl Archive {
     }
 
     fn change(&mut self, change: &TailChange<'_>) {
-        if let (Some(turn), Some((_, log))) = (change.take_back, &mut self.kept) {
+        if let (Some(turn), Some(log)) = (change.take_back, &mut self.kept) {
             log.truncate_turns(turn);
         }
         for bundle in change.write {
@@ -56,9 +56,9 @@ impl Archive {
     }
 
     fn put(&mut self, record: &Record) {
-        if let Some((_, log)) = &mut self.kept {
+        if let Some(log) = &mut self.kept {
             log.append(record);
-            if log.len() > self.limit {
+            if log.bytes() > self.limit {
                 // Half a log is of no use, and its memory is.
                 *self = Archive::new(0);
             }
@@ -67,18 +67,18 @@ impl Archive {
 
     /// How the match began; `None` where the log is not kept.
     pub(crate) fn start(&self) -> Option<&Arc<Start>> {
-        self.kept.as_ref().map(|(start, _)| start)
+        self.kept.as_ref().map(EncodedLog::start)
     }
 
     /// Whole turns that it holds.
     pub(crate) fn turns(&self) -> u32 {
-        self.kept.as_ref().map_or(0, |(_, log)| log.turns())
+        self.kept.as_ref().map_or(0, EncodedLog::turns)
     }
 
     /// The records of whole turns from this one on: as many as `most` bytes hold, and one turn at least.
-    pub(crate) fn page(&self, from: u32, most: usize) -> &[u8] {
-        let log = self.kept.as_ref().map(|(_, log)| log);
-        log.map_or(&[], |log| log.turns_from(from, most))
+    pub(crate) fn page(&self, from: u32, most: usize) -> Vec<u8> {
+        let log = self.kept.as_ref();
+        log.map_or(Vec::new(), |log| log.turns_from(from, most))
     }
 }
 
@@ -117,14 +117,14 @@ mod tests {
         }
         let checksum = sim::Checksum(1);
         archive.append(&Record::Checksum { turns: 3, checksum });
-        let page = archive.page(0, 1 << 20).to_vec();
+        let page = archive.page(0, 1 << 20);
         let mut codec = crate::log::Codec::behind(&start(3));
         let read = codec.decode_all(&page, &crate::Limits::default());
         assert_eq!(read, Ok(turns(3)));
         archive.tail(&[bundle(3)]);
         assert_eq!(archive.turns(), 4);
         archive.tail(&[]);
-        assert_eq!((archive.turns(), archive.page(0, 1 << 20)), (3, &page[..]));
+        assert_eq!((archive.turns(), archive.page(0, 1 << 20)), (3, page));
         assert_eq!(archive.start(), Some(&start(3)));
     }
 }

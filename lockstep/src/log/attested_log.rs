@@ -1,7 +1,7 @@
 //! A log that other peers give, and how much of it a quorum attests.
 
 use super::batch::{Batch, SignedBatch};
-use super::encoded_log::Cursor;
+use super::encoded_log::{Cursor, EncodedLog};
 use super::head::{DoesNotFollow, Head};
 use super::record::Record;
 use super::roster_change::RosterChange;
@@ -9,6 +9,7 @@ use super::start::Start;
 use super::verified_log::{Mark, VerifiedLog};
 use crate::sign::Signer;
 use crate::{Limits, LogHash};
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,9 +30,14 @@ pub(crate) struct AttestedLog {
 
 impl AttestedLog {
     /// Begins with those of the own records that follow each other.
-    pub(crate) fn new(start: Arc<Start>, own: &[Record], signer: &dyn Signer) -> Self {
+    pub(crate) fn new(
+        start: Arc<Start>,
+        own: impl IntoIterator<Item = impl Borrow<Record>>,
+        signer: &dyn Signer,
+    ) -> Self {
+        let mut own = own.into_iter().peekable();
         AttestedLog {
-            rests_on_own: !own.is_empty(),
+            rests_on_own: own.peek().is_some(),
             ..AttestedLog::of(VerifiedLog::of(start, own, signer))
         }
     }
@@ -89,10 +95,11 @@ impl AttestedLog {
         more.then(|| self.log.encoded().read(cursor)).flatten()
     }
 
-    /// All confirmed records behind the start, in order.
-    pub(crate) fn confirmed_records(&self) -> impl Iterator<Item = Record> {
-        let mut cursor = self.log.encoded().first();
-        std::iter::from_fn(move || self.next_confirmed(&mut cursor))
+    /// The confirmed records, with the start.
+    pub(crate) fn confirmed_log(&self) -> EncodedLog {
+        let mut log = self.log.encoded().clone();
+        log.truncate(self.confirmed.end());
+        log
     }
 
     /// Decodes the next page that a source gives; `None` where there is more than the limits allow.
@@ -233,7 +240,7 @@ mod tests {
                 };
                 codec.encode(record, out);
             }
-            let mut log = AttestedLog::new(start(2), &[], &signer);
+            let mut log = AttestedLog::new(start(2), &[] as &[Record], &signer);
             for record in &records {
                 log.take(record, &signer).expect("it follows");
             }
@@ -247,7 +254,8 @@ mod tests {
             assert_eq!(log.confirm(&signer, None), confirmed > 0);
             assert!(log.has_unconfirmed());
             assert!(
-                log.confirmed_records()
+                log.confirmed_log()
+                    .records()
                     .eq(records[..confirmed].iter().cloned())
             );
             log.forget_unconfirmed();
@@ -258,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_source_gives_no_more_than_the_limits_allow() {
-        let mut log = AttestedLog::new(start(2), &[], &signer(0));
+        let mut log = AttestedLog::new(start(2), &[] as &[Record], &signer(0));
         let limits = Limits {
             catch_up_bytes: 5,
             ..Limits::default()

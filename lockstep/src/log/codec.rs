@@ -187,6 +187,23 @@ impl Codec {
         Ok(record)
     }
 
+    /// Decodes the first record of a group, and takes its bytes from the front.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); the codec and the bytes are left as they were.
+    pub fn decode_front(
+        &mut self,
+        bytes: &mut &[u8],
+        limits: &Limits,
+    ) -> Result<Record, DecodeError> {
+        let mut next = self.clone();
+        let mut reader = Reader::new(bytes);
+        let record = next.decode_next(&mut reader, limits)?;
+        *bytes = &bytes[bytes.len() - reader.remaining()..];
+        *self = next;
+        Ok(record)
+    }
+
     /// Decodes all records of a group.
     ///
     /// # Errors
@@ -209,7 +226,13 @@ impl Codec {
     /// Decodes the first of some records that were encoded here, and tells its bytes.
     pub(super) fn decode_first(&mut self, bytes: &[u8]) -> (Record, usize) {
         let mut reader = Reader::new(bytes);
-        let record = self.decode_next(&mut reader, &Limits::default());
+        // What was encoded here was within its own limits.
+        let limits = Limits {
+            setup_bytes: u32::MAX,
+            snapshot_bytes: u64::MAX,
+            ..Limits::default()
+        };
+        let record = self.decode_next(&mut reader, &limits);
         let record = record.expect("what was encoded here decodes");
         (record, bytes.len() - reader.remaining())
     }

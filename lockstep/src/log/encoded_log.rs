@@ -1,26 +1,49 @@
-//! The records behind a log's start, encoded: an idle turn takes one byte.
+//! A log in memory, encoded: an idle turn takes one byte.
 
 use super::bundle::Bundle;
 use super::codec::Codec;
 use super::record::Record;
 use super::start::Start;
+use std::fmt;
+use std::sync::Arc;
 
-/// Turns, and before the first turn of an epoch its roster change.
+/// A start and the records behind it, encoded: an idle turn takes one byte. Reading decodes record by record. A clone
+/// shares the memory of its original.
 #[derive(Clone)]
-pub(crate) struct EncodedLog {
-    bytes: Vec<u8>,
-    /// Where the records of each turn begin, its changes first; last, where those behind all turns begin.
-    begins: Vec<u32>,
-    /// Before the first record.
-    first: Codec,
-    /// Behind the last one.
+pub struct EncodedLog {
+    start: Arc<Start>,
+    chunks: Vec<Arc<Chunk>>,
+    /// Of all chunks.
+    bytes: u64,
+    /// Behind the last record.
     codec: Codec,
 }
+
+/// Whole records. A log in chunks grows without being copied, and is read from any turn on.
+#[derive(Clone)]
+struct Chunk {
+    /// Bytes of the chunks before it.
+    begin: u64,
+    /// Before its first record.
+    codec: Codec,
+    bytes: Vec<u8>,
+}
+
+impl Chunk {
+    fn end(&self) -> u64 {
+        self.begin + self.bytes.len() as u64
+    }
+}
+
+/// A chunk of so many bytes is full.
+const CHUNK: usize = 1 << 10;
 
 /// A place between two records.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
-    at: usize,
+    at: u64,
+    /// The chunk that the place is in, or at whose end.
+    chunk: usize,
     codec: Codec,
 }
 
@@ -29,144 +52,292 @@ impl Cursor {
     pub(crate) fn is_before(&self, other: &Cursor) -> bool {
         self.at < other.at
     }
+
+    /// The turn of the next bundle.
+    pub(crate) fn turn(&self) -> u32 {
+        self.codec.next_turn().0
+    }
 }
 
 impl EncodedLog {
     /// An empty log behind this start.
-    pub(crate) fn behind(start: &Start) -> Self {
-        let first = Codec::behind(start);
+    pub fn new(start: Arc<Start>) -> Self {
         EncodedLog {
-            bytes: Vec::new(),
-            begins: vec![0],
-            codec: first.clone(),
-            first,
+            chunks: Vec::new(),
+            bytes: 0,
+            codec: Codec::behind(&start),
+            start,
         }
     }
 
-    /// Appends the next turn or roster change.
-    pub(crate) fn append(&mut self, record: &Record) {
-        self.codec.encode(record, &mut self.bytes);
-        if matches!(record, Record::Bundle(_)) {
-            self.begins.push(self.bytes.len() as u32);
-        }
+    /// A log of these records; `None` unless the first one is a start.
+    ///
+    /// # Panics
+    /// As [`append`](Self::append).
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<Self> {
+        let mut records = records.into_iter();
+        let Some(Record::Start(start)) = records.next() else {
+            return None;
+        };
+        let mut log = EncodedLog::new(start.clone());
+        records.for_each(|record| log.append(record));
+        Some(log)
     }
 
-    /// Bytes of all records.
-    pub(crate) fn len(&self) -> u64 {
-        self.bytes.len() as u64
+    /// Appends a record.
+    ///
+    /// # Panics
+    /// When a bundle does not follow the one before it: turns have no holes.
+    pub fn append(&mut self, record: &Record) {
+        let last = match self.chunks.last_mut() {
+            Some(last) if last.bytes.len() < CHUNK => last,
+            last => {
+                if let Some(last) = last.and_then(Arc::get_mut) {
+                    last.bytes.shrink_to_fit();
+                }
+                self.chunks.push(Arc::new(Chunk {
+                    begin: self.bytes,
+                    codec: self.codec.clone(),
+                    bytes: Vec::new(),
+                }));
+                self.chunks.last_mut().expect("it was just added")
+            }
+        };
+        let last = Arc::make_mut(last);
+        self.codec.encode(record, &mut last.bytes);
+        self.bytes = last.end();
+    }
+
+    /// How the match began.
+    pub fn start(&self) -> &Arc<Start> {
+        &self.start
+    }
+
+    /// All records behind the start.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        self.records_behind(self.first())
+    }
+
+    /// Bytes of the records behind the start.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Whole turns.
-    pub(crate) fn turns(&self) -> u32 {
-        self.begins.len() as u32 - 1
+    pub fn turns(&self) -> u32 {
+        self.codec.next_turn().0
     }
 
     /// The place before the first record.
     pub(crate) fn first(&self) -> Cursor {
         Cursor {
             at: 0,
-            codec: self.first.clone(),
+            chunk: 0,
+            codec: Codec::behind(&self.start),
         }
     }
 
     /// The place behind the last record.
     pub(crate) fn end(&self) -> Cursor {
         Cursor {
-            at: self.bytes.len(),
+            at: self.bytes,
+            chunk: self.chunks.len().saturating_sub(1),
             codec: self.codec.clone(),
         }
     }
 
+    /// The place before this turn, and before the changes that come with it; `None` beyond the end.
+    pub(crate) fn before_turn(&self, turn: u32) -> Option<Cursor> {
+        if turn > self.turns() {
+            return None;
+        }
+        let before = |chunk: &Arc<Chunk>| chunk.codec.next_turn().0 < turn;
+        let chunk = self.chunks.partition_point(before).saturating_sub(1);
+        let mut at = self.chunks.get(chunk).map_or(self.first(), |of| Cursor {
+            at: of.begin,
+            chunk,
+            codec: of.codec.clone(),
+        });
+        while at.turn() < turn {
+            self.read(&mut at)?;
+        }
+        Some(at)
+    }
+
+    /// The place behind the turns before this one, and behind the changes that follow on them; `None` beyond the end.
+    pub(crate) fn behind_changes(&self, turn: u32) -> Option<Cursor> {
+        let mut at = self.before_turn(turn)?;
+        let mut next = at.clone();
+        while let Some(record) = self.read(&mut next)
+            && !matches!(record, Record::Bundle(_))
+        {
+            at = next.clone();
+        }
+        Some(at)
+    }
+
     /// Reads the record at the cursor and moves it on; `None` at the end.
     pub(crate) fn read(&self, cursor: &mut Cursor) -> Option<Record> {
-        let rest = self
-            .bytes
-            .get(cursor.at..)
-            .filter(|rest| !rest.is_empty())?;
+        let is_behind = |chunk: &Arc<Chunk>| chunk.end() <= cursor.at;
+        let chunk =
+            cursor.chunk + usize::from(self.chunks.get(cursor.chunk).is_some_and(is_behind));
+        let of = self.chunks.get(chunk)?;
+        let rest = of.bytes.get((cursor.at - of.begin) as usize..)?;
         let (record, bytes) = cursor.codec.decode_first(rest);
-        cursor.at += bytes;
+        cursor.at += bytes as u64;
+        cursor.chunk = chunk;
         Some(record)
     }
 
     /// All records from a place on.
-    pub(crate) fn records(&self, mut from: Cursor) -> impl Iterator<Item = Record> {
+    pub(crate) fn records_behind(&self, mut from: Cursor) -> impl Iterator<Item = Record> {
         std::iter::from_fn(move || self.read(&mut from))
+    }
+
+    /// The records between two places.
+    pub(crate) fn part(&self, from: Cursor, end: &Cursor) -> LogPart {
+        LogPart {
+            log: self.clone(),
+            from,
+            end: end.at,
+            turns: end.turn(),
+        }
     }
 
     /// The bundle of a turn.
     pub(crate) fn bundle(&self, turn: u32) -> Option<Bundle> {
-        if turn >= self.turns() {
-            return None;
-        }
-        self.records(self.first()).find_map(|record| match record {
-            Record::Bundle(bundle) if bundle.turn.0 == turn => Some(bundle),
+        let mut records = self.records_behind(self.before_turn(turn)?);
+        records.find_map(|record| match record {
+            Record::Bundle(bundle) => Some(bundle),
             _ => None,
         })
     }
 
     /// Forgets the records behind this place.
     pub(crate) fn truncate(&mut self, end: &Cursor) {
-        self.bytes.truncate(end.at);
-        let kept = self
-            .begins
-            .partition_point(|begin| *begin as usize <= end.at);
-        self.begins.truncate(kept);
+        let kept = self.chunks.partition_point(|chunk| chunk.begin < end.at);
+        self.chunks.truncate(kept);
+        if let Some(last) = self.chunks.last_mut()
+            && last.end() > end.at
+        {
+            let last = Arc::make_mut(last);
+            last.bytes.truncate((end.at - last.begin) as usize);
+        }
+        self.bytes = end.at;
         self.codec = end.codec.clone();
     }
 
     /// Forgets every turn from this one on. A change before the first of them stays.
     pub(crate) fn truncate_turns(&mut self, turns: u32) {
-        let mut end = self.first();
-        let mut next = end.clone();
-        while let Some(record) = self.read(&mut next) {
-            let stays = match &record {
-                Record::Bundle(bundle) => bundle.turn.0 < turns,
-                _ => true,
-            };
-            if !stays {
-                break;
-            }
-            end = next.clone();
+        if let Some(end) = self.behind_changes(turns) {
+            self.truncate(&end);
         }
-        self.truncate(&end);
     }
 
     /// The records of whole turns from this one on: as many as `most` bytes hold, and one turn at least.
-    pub(crate) fn turns_from(&self, turn: u32, most: usize) -> &[u8] {
+    pub(crate) fn turns_from(&self, turn: u32, most: usize) -> Vec<u8> {
         match self.page(turn, most) {
-            Some((begin, end)) if turn < self.turns() => &self.bytes[begin..end],
-            _ => &[],
+            Some((begin, end, _)) => self.copied(begin, end),
+            None => Vec::new(),
         }
     }
 
     /// As [`turns_from`](Self::turns_from), with the changes behind the last turn where they fit.
-    pub(crate) fn records_from(&self, turn: u32, most: usize) -> &[u8] {
+    pub(crate) fn records_from(&self, turn: u32, most: usize) -> Vec<u8> {
         match self.page(turn, most) {
-            Some((begin, end)) => {
-                let all = end == self.last_begin() && self.bytes.len() <= begin + most;
-                let end = if all || turn == self.turns() {
-                    self.bytes.len()
-                } else {
-                    end
-                };
-                &self.bytes[begin..end]
+            Some((begin, end, is_last)) => {
+                let fits = self.bytes <= begin + most as u64;
+                let all = turn == self.turns() || is_last && fits;
+                self.copied(begin, if all { self.bytes } else { end })
             }
-            None => &[],
+            None => Vec::new(),
         }
     }
 
-    fn page(&self, turn: u32, most: usize) -> Option<(usize, usize)> {
-        let turn = turn as usize;
-        let begin = *self.begins.get(turn)? as usize;
-        let fitting = self
-            .begins
-            .partition_point(|at| *at as usize <= begin.saturating_add(most));
-        let end = fitting.max(turn + 2).min(self.begins.len()) - 1;
-        Some((begin, self.begins[end] as usize))
+    /// Where the records of such turns begin and end, and whether the last turn is among them.
+    fn page(&self, turn: u32, most: usize) -> Option<(u64, u64, bool)> {
+        let mut at = self.before_turn(turn)?;
+        let begin = at.at;
+        let mut end = begin;
+        while let Some(record) = self.read(&mut at) {
+            if end > begin && at.at > begin + most as u64 {
+                break;
+            }
+            if matches!(record, Record::Bundle(_)) {
+                end = at.at;
+            }
+        }
+        Some((begin, end, at.turn() == self.turns() && at.at == self.bytes))
     }
 
-    fn last_begin(&self) -> usize {
-        self.begins.last().map_or(0, |begin| *begin as usize)
+    fn copied(&self, begin: u64, end: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity((end - begin) as usize);
+        let first = self.chunks.partition_point(|chunk| chunk.end() <= begin);
+        for chunk in &self.chunks[first..] {
+            if chunk.begin >= end {
+                break;
+            }
+            let from = begin.saturating_sub(chunk.begin) as usize;
+            let until = (end - chunk.begin).min(chunk.bytes.len() as u64) as usize;
+            out.extend_from_slice(&chunk.bytes[from..until]);
+        }
+        out
+    }
+}
+
+impl fmt::Debug for EncodedLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodedLog")
+            .field("turns", &self.turns())
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Records of a log that stand one behind the other.
+#[derive(Clone)]
+pub struct LogPart {
+    log: EncodedLog,
+    from: Cursor,
+    end: u64,
+    turns: u32,
+}
+
+impl LogPart {
+    /// The records.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let mut at = self.from.clone();
+        std::iter::from_fn(move || match at.at < self.end {
+            true => self.log.read(&mut at),
+            false => None,
+        })
+    }
+
+    /// Whether it has no record.
+    pub fn is_empty(&self) -> bool {
+        self.from.at >= self.end
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.end.saturating_sub(self.from.at)
+    }
+
+    /// Whole turns of the log before the part, and at its end.
+    pub(crate) fn turns(&self) -> (u32, u32) {
+        (self.from.turn(), self.turns)
+    }
+}
+
+impl PartialEq for LogPart {
+    fn eq(&self, other: &Self) -> bool {
+        self.records().eq(other.records())
+    }
+}
+
+impl fmt::Debug for LogPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.records()).finish()
     }
 }
 
@@ -178,9 +349,13 @@ mod tests {
     use crate::log::fixture::{false_alarm, start, turn, turns};
 
     fn log_of(records: &[Record]) -> EncodedLog {
-        let mut log = EncodedLog::behind(&start(3));
+        let mut log = EncodedLog::new(start(3));
         records.iter().for_each(|record| log.append(record));
         log
+    }
+
+    fn whole(log: &EncodedLog) -> Vec<u8> {
+        log.copied(0, log.bytes)
     }
 
     fn change(cut: u32) -> Record {
@@ -205,7 +380,7 @@ mod tests {
         let log = log_of(&records);
         let mut at = log.first();
         for left in 0..=records.len() {
-            let rest: Vec<Record> = log.records(at.clone()).collect();
+            let rest: Vec<Record> = log.records_behind(at.clone()).collect();
             assert_eq!(rest, records[left..]);
             assert_eq!(log.read(&mut at).as_ref(), records.get(left));
         }
@@ -230,13 +405,13 @@ mod tests {
                 _ => false,
             };
             let kept: Vec<Record> = records.iter().filter(before).cloned().collect();
-            assert_eq!(log.records(log.first()).collect::<Vec<_>>(), kept);
+            assert_eq!(log.records().collect::<Vec<_>>(), kept);
             assert_eq!(log.turns(), turns.min(5));
             for record in &records[kept.len()..] {
                 log.append(record);
             }
-            assert_eq!(log.bytes, log_of(&records).bytes);
-            assert_eq!(log.begins, log_of(&records).begins);
+            assert_eq!(whole(&log), whole(&log_of(&records)));
+            assert!(log.records().eq(records.iter().cloned()));
         }
     }
 
@@ -248,10 +423,10 @@ mod tests {
             let page = log.turns_from(from, 4_000);
             assert_eq!(page, log.records_from(from, 4_000));
             assert!(page.len() <= 4_000, "{}", page.len());
-            let mut codec = log.first.clone();
+            let mut codec = Codec::behind(&start(3));
             (0..from).for_each(|_| drop(codec.next_bundle(Vec::new())));
             let limits = crate::Limits::default();
-            from += codec.decode_all(page, &limits).expect("whole turns").len() as u32;
+            from += codec.decode_all(&page, &limits).expect("whole turns").len() as u32;
             pages += 1;
             assert!(pages < 10, "a page brings turns");
         }
@@ -268,10 +443,54 @@ mod tests {
         let log = log_of(&records);
         let all = log.records_from(0, 4_000).len();
         let turns = log.turns_from(0, 4_000).len();
-        assert_eq!((log.turns(), all), (4, log.bytes.len()));
+        assert_eq!((log.turns(), all as u64), (4, log.bytes()));
         assert!(turns < all);
         assert_eq!(log.turns_from(4, 4_000), &[0; 0]);
         assert_eq!(log.records_from(4, 4_000).len(), all - turns);
         assert_eq!(log.records_from(0, turns), log.turns_from(0, turns));
+    }
+
+    #[test]
+    fn a_long_log_is_read_cut_and_copied_over_its_chunks() {
+        let mut records = turns(400);
+        let changes = [change(100), change(100)];
+        records.splice(100..100, changes);
+        let log = log_of(&records);
+        assert!(log.chunks.len() > 10, "{}", log.chunks.len());
+        assert!(log.records().eq(records.iter().cloned()));
+        let all = whole(&log);
+        for turn in (0..=400).step_by(25) {
+            let at = log.before_turn(turn).expect("so many turns");
+            let place = turn as usize + 2 * usize::from(turn > 100);
+            assert!(
+                log.records_behind(at.clone())
+                    .eq(records[place..].iter().cloned())
+            );
+            assert_eq!(log.copied(at.at, log.bytes), all[at.at as usize..]);
+            let part = log.part(log.first(), &at);
+            assert!(part.records().eq(records[..place].iter().cloned()));
+            assert_eq!((part.turns(), part.bytes()), ((0, turn), at.at));
+            let mut cut = log.clone();
+            cut.truncate_turns(turn);
+            assert_eq!(cut.turns(), turn);
+            let kept = place + 2 * usize::from(turn == 100);
+            records[kept..].iter().for_each(|record| cut.append(record));
+            assert_eq!(whole(&cut), all);
+        }
+        assert!(log.before_turn(401).is_none());
+    }
+
+    #[test]
+    fn idle_turns_take_little_more_than_a_byte_each() {
+        let turns = 1 << 20;
+        let taken = allocation_counter::measure(|| {
+            let mut log = EncodedLog::new(start(3));
+            for at in 0..turns {
+                log.append(&turn(at, false, Vec::new()));
+            }
+            assert_eq!(log.records().count() as u32, turns);
+        });
+        let most = u64::from(turns) * 3 / 2;
+        assert!(taken.bytes_max < most, "{} bytes", taken.bytes_max);
     }
 }

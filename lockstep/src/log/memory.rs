@@ -1,7 +1,7 @@
 //! A log in memory.
 
 use super::bundle::Bundle;
-use super::codec::Codec;
+use super::encoded_log::EncodedLog;
 use super::record::Record;
 use super::store::{LogStore, StoreError};
 use super::tail::Tail;
@@ -10,11 +10,9 @@ use std::time::Duration;
 
 /// Keeps records in memory, up to a bound of bytes.
 pub struct Memory {
-    records: Vec<Record>,
+    log: Option<EncodedLog>,
     tail: Tail,
-    bytes: u64,
     limit: u64,
-    codec: Codec,
     full: bool,
     syncing: Option<u64>,
 }
@@ -23,19 +21,17 @@ impl Memory {
     /// An empty log that may grow to `limit` encoded bytes.
     pub fn new(limit: u64) -> Self {
         Memory {
-            records: Vec::new(),
+            log: None,
             tail: Tail::default(),
-            bytes: 0,
             limit,
-            codec: Codec::default(),
             full: false,
             syncing: None,
         }
     }
 
-    /// The records of the log, without the tail.
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    /// The log, without the tail; `None` before its start.
+    pub fn log(&self) -> Option<&EncodedLog> {
+        self.log.as_ref()
     }
 }
 
@@ -44,17 +40,23 @@ impl LogStore for Memory {
         if self.full {
             return Ok(());
         }
-        let mut encoded = Vec::new();
-        self.codec.encode(record, &mut encoded);
-        self.bytes += encoded.len() as u64;
-        if self.bytes > self.limit {
-            self.full = true;
-            return Err(StoreError::Full { limit: self.limit });
+        match (&mut self.log, record) {
+            (Some(log), _) => {
+                let end = log.end();
+                log.append(record);
+                if log.bytes() > self.limit {
+                    log.truncate(&end);
+                    self.full = true;
+                    return Err(StoreError::Full { limit: self.limit });
+                }
+            }
+            (log, Record::Start(start)) => *log = Some(EncodedLog::new(start.clone())),
+            // No record precedes the start.
+            (None, _) => {}
         }
         if let Record::Bundle(bundle) = record {
             self.tail.append(bundle);
         }
-        self.records.push(record.clone());
         Ok(())
     }
 
@@ -78,12 +80,14 @@ impl LogStore for Memory {
     }
 
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
-        let mut page = Vec::new();
+        let Some(log) = &self.log else {
+            return Ok(Vec::new());
+        };
+        let mut page = vec![Record::Start(log.start().clone())];
         let mut bytes = 0;
         let tail = self.tail.turns().cloned().map(Record::Bundle);
-        for record in self.records.iter().cloned().chain(tail) {
+        for record in log.records().chain(tail) {
             match &record {
-                Record::Start(_) => page.push(record),
                 Record::Bundle(bundle) if bundle.turn >= from && bytes < max_bytes => {
                     bytes += bundle.entries.iter().map(size_of_val).sum::<usize>() + 1;
                     page.push(record);

@@ -18,6 +18,9 @@ pub enum StoreError {
         /// The bound.
         limit: u64,
     },
+    /// More changes of roster or plan than a file may hold.
+    #[error("the match has changed its roster or plan more often than a replay can hold")]
+    TooManyChanges,
     /// The records asked for are not kept.
     #[error("turn {0} is not kept")]
     NotKept(TurnNumber),

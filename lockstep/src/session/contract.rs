@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Bundle, Record, Start, Terms};
+use crate::log::{Bundle, LogPart, Record, Start, Terms};
 use crate::{
     Channel, Contact, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin,
     TurnNumber,
@@ -146,6 +146,8 @@ pub enum Output {
     },
     /// Append a record to the log, for good: [`LogStore::append`](crate::log::LogStore::append).
     Append(Record),
+    /// Append all these records, as [`Append`](Self::Append) does one: a log that is here as a whole.
+    AppendAll(LogPart),
     /// Replace the provisional turns behind the log: [`LogStore::tail`](crate::log::LogStore::tail). Comes before a turn
     /// among them is executed.
     Tail(Vec<Bundle>),

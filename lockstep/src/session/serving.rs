@@ -23,6 +23,10 @@ impl Session {
         for output in &self.core.out {
             match output {
                 Output::Append(record) => self.archive.append(record),
+                Output::AppendAll(part) => {
+                    let archive = &mut self.archive;
+                    part.records().for_each(|record| archive.append(&record));
+                }
                 Output::Tail(turns) => self.archive.tail(turns),
                 _ => {}
             }
@@ -118,7 +122,7 @@ impl Serving<'_> {
                 None => Answer::Nothing,
                 Some(_) => Answer::Log {
                     from,
-                    records: self.archive.page(from, PART).to_vec(),
+                    records: self.archive.page(from, PART),
                     turns,
                     due_in_ms: playing.due_in_ms(self.core.now, turns),
                     // A joiner at the cut before its part takes no more turns, and needs those turns attested.

@@ -324,11 +324,8 @@ impl Surroundings for Around<'_> {
                 let change = peer.tail.replace(&turns);
                 write(&mut peer.records, &change);
             }
-            Output::Append(Record::Bundle(bundle)) => {
-                let change = peer.tail.append(&bundle);
-                write(&mut peer.records, &change);
-            }
-            Output::Append(record) => peer.records.push(record),
+            Output::Append(record) => peer.append(record),
+            Output::AppendAll(part) => part.records().for_each(|record| peer.append(record)),
             Output::Event(event) => peer.events.push(event),
             Output::Dial { .. } | Output::Send { .. } | Output::Close { .. } | Output::Sync(_) => {}
         }
@@ -400,6 +397,16 @@ impl Surroundings for Around<'_> {
 }
 
 impl Peer {
+    fn append(&mut self, record: Record) {
+        match record {
+            Record::Bundle(bundle) => {
+                let change = self.tail.append(&bundle);
+                write(&mut self.records, &change);
+            }
+            record => self.records.push(record),
+        }
+    }
+
     fn execute(&mut self, bundle: Bundle, decided_after: Option<u64>) -> Input<'static> {
         let next = TurnNumber(self.loaded + self.turns.len() as u32);
         assert_eq!(bundle.turn, next, "turns come without a hole");

@@ -1,6 +1,6 @@
 //! `stats`, `export` and `trim`.
 
-use super::print::{Printer, clock, count, tail_json, thousands};
+use super::print::{Items, Printer, clock, count, tail_json, thousands};
 use super::report::{ms, tail_verdict};
 use super::{Failure, Verdict, at};
 use crate::error::hex;
@@ -18,9 +18,12 @@ use std::path::{Path, PathBuf};
 struct SeatCount {
     commands: u64,
     bytes: u64,
-    /// By minute of play, up to the last one with a command.
+    /// By minute of play, up to the last one with a command. The last of [`MOST_MINUTES`] counts all later ones, too.
     per_minute: Vec<u64>,
 }
+
+/// Two days.
+const MOST_MINUTES: usize = 2 * 24 * 60;
 
 /// The totals of a file.
 #[derive(Default)]
@@ -36,7 +39,7 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
     let counts = counted(&mut reader).map_err(at(path))?;
     let turns = reader.turns();
     let length = reader.time_of(TurnNumber(turns));
-    let plans = &reader.plans()[1..];
+    let plans = || reader.plans().skip(1);
     if json {
         let seats: Vec<Value> = counts
             .seats
@@ -47,11 +50,12 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
                 })
             })
             .collect();
-        to.json(&json!({
+        let value = json!({
             "turns": turns, "ms": ms(length), "idle_turns": counts.idle, "paused_turns": counts.paused,
-            "plan_changes": plans.len(), "plans": plans.iter().map(|plan| plan_json(&reader, plan)).collect::<Vec<_>>(),
-            "seats": seats, "bytes": counts.bytes,
-        }));
+            "plan_changes": plans().len(), "seats": seats, "bytes": counts.bytes,
+        });
+        let plans = plans().map(|plan| plan_json(&reader, &plan));
+        to.json_with(&value, [("plans", Box::new(plans) as Items<'_>)]);
     } else {
         to.line(&format!(
             "{} ({}): {} idle, {} paused, {}",
@@ -59,14 +63,14 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             clock(length),
             thousands(counts.idle),
             thousands(counts.paused),
-            count(plans.len() as u64, "plan change")
+            count(plans().len() as u64, "plan change")
         ));
-        for at in plans {
+        for at in plans() {
             to.line(&format!(
                 "turn {:<9} {:>12}  {}",
                 thousands(u64::from(at.turn.0)),
                 clock(reader.time_of(at.turn)),
-                plan_text(at)
+                plan_text(&at)
             ));
         }
         let minutes = length.as_secs_f64() / 60.0;
@@ -116,6 +120,7 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
                 let of = counts.seats.entry(entry.seat).or_default();
                 of.commands += 1;
                 of.bytes += bytes.len() as u64;
+                let minute = minute.min(MOST_MINUTES - 1);
                 of.per_minute.resize(of.per_minute.len().max(minute + 1), 0);
                 of.per_minute[minute] += 1;
             }

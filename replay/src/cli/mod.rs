@@ -163,7 +163,7 @@ fn at(path: &Path) -> impl FnOnce(Error) -> Failure {
     move |error| Failure::File(path, error)
 }
 
-fn run_to<S: Simulation>(
+pub(crate) fn run_to<S: Simulation>(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     out: &mut dyn Write,
     err: &mut dyn Write,

@@ -15,6 +15,9 @@ pub(super) struct Printer<'a> {
     failed: Option<io::Error>,
 }
 
+/// Items of a list, made as they are written.
+pub(super) type Items<'i> = Box<dyn Iterator<Item = Value> + 'i>;
+
 impl<'a> Printer<'a> {
     pub(super) fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, bars: bool) -> Self {
         Printer {
@@ -32,6 +35,33 @@ impl<'a> Printer<'a> {
 
     pub(super) fn json(&mut self, value: &Value) {
         self.whole(&lockstep::escape_hidden(&value.to_string()));
+    }
+
+    /// As [`json`](Self::json), of an object with these lists among its fields. They may be long, and are written item by
+    /// item.
+    pub(super) fn json_with<'i>(
+        &mut self,
+        object: &Value,
+        lists: impl IntoIterator<Item = (&'static str, Items<'i>)>,
+    ) {
+        let object = object.to_string();
+        self.part(object.strip_suffix('}').unwrap_or(&object));
+        for (name, items) in lists {
+            self.part(&format!(",\"{name}\":["));
+            for (at, item) in items.enumerate() {
+                self.part(if at == 0 { "" } else { "," });
+                self.part(&item.to_string());
+            }
+            self.part("]");
+        }
+        self.whole("}");
+    }
+
+    fn part(&mut self, json: &str) {
+        if self.failed.is_none() {
+            let shown = lockstep::escape_hidden(json);
+            self.failed = write!(self.out, "{shown}").err();
+        }
     }
 
     fn whole(&mut self, line: &str) {

@@ -1,7 +1,7 @@
 //! `info`, `verify` and `diff`.
 
 use super::contents::{seat_numbers, seats_text};
-use super::print::{Printer, clock, count, tail_json, thousands};
+use super::print::{Items, Printer, clock, count, tail_json, thousands};
 use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
@@ -35,16 +35,19 @@ pub(super) fn info<S: Simulation>(
                 json!({"seat": seat.0, "name": peer.name, "peer": peer.peer.to_string()})
             })
             .collect();
-        to.json(&json!({
+        let value = json!({
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
             "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.terms.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.file_end()), "provisional": reader.provisional(), "end": end_json(&reader),
-            "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
-            "rosters": reader.rosters().iter().map(roster_json).collect::<Vec<_>>(),
             "branches": branches_json(&reader),
             "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
-        }));
+        });
+        let cheats = cheats.iter().map(|cheat| cheat.json(&reader));
+        let rosters = reader.rosters().iter().map(roster_json);
+        let lists: [(_, Items<'_>); 2] =
+            [("cheats", Box::new(cheats)), ("rosters", Box::new(rosters))];
+        to.json_with(&value, lists);
     } else {
         to.line(&headline(&reader));
         to.line(&format!(

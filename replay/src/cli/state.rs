@@ -80,7 +80,7 @@ pub(super) fn show<S: Simulation>(
             count(seats.len() as u64, "seat"),
             count(saved.len() as u64, "byte")
         ));
-        to.line(&format!("  plan                 {}", plan_text(at_turn)));
+        to.line(&format!("  plan                 {}", plan_text(&at_turn)));
         for (name, rows) in &sections.0 {
             to.line(&format!("  {name:<20} {}", count(*rows as u64, "row")));
         }

@@ -201,24 +201,6 @@ fn the_bytes_of_a_file_are_pinned() {
 
 const GOLDEN: (usize, u32) = (428, 1_717_359_103);
 
-#[test]
-fn a_file_of_tiny_records_takes_little_memory() {
-    let file = fixture::file_of_many(fixture::idle_turn, 2 << 20);
-    let (bytes, mut turns) = (file.len() as u64, 0);
-    let taken = allocation_counter::measure(|| {
-        let mut reader = Reader::from_bytes(file).expect("the file opens");
-        turns = reader.records().filter(Result::is_ok).count();
-        reader.checksums().expect("in memory");
-    });
-    assert!(turns > 2_000_000, "{turns}");
-    let most = bytes * 2 + (64 << 20);
-    assert!(
-        taken.bytes_max < most,
-        "{} of {most} bytes",
-        taken.bytes_max
-    );
-}
-
 proptest! {
     /// On failure proptest prints the seed and stores it in `proptest-regressions/`, to repeat it first.
     #[test]

@@ -6,6 +6,7 @@ use lockstep::session::Batch;
 use lockstep::session::roster::Peers;
 use lockstep::{Incarnation, LogHash, PeerId};
 use sim::Checksum;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) struct Expected {
@@ -36,47 +37,37 @@ pub(super) enum Claim {
     Keyframe(KeyframeAt),
 }
 
-/// All claims about turns of the file, by turn, and the incarnations that signed as its peers. The agreed end is
-/// not among them.
-pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Error> {
-    let mut expected = Vec::new();
+/// All claims about turns of the file, by turn. Memory holds so many at a time: the file is read again for the next ones.
+pub(super) struct Claims {
+    differences: Vec<Differing>,
+    desynced: Desynced,
+    waiting: BTreeMap<Place, Claim>,
+    /// The last claim that was found, where more follow.
+    more_behind: Option<Place>,
+    most: usize,
+}
+
+/// The order of claims: by turns executed, then by rank, then those that batches hold last, as they are in the file.
+type Place = (u32, u8, bool, u64);
+
+/// All claims of a file, and the incarnations that signed as its peers. The agreed end is not among the claims.
+pub(super) fn collect(reader: &mut Reader) -> Result<(Claims, Runs), Error> {
+    collect_by(reader, MOST_CLAIMS)
+}
+
+fn collect_by(reader: &mut Reader, most: usize) -> Result<(Claims, Runs), Error> {
     let mut runs = Runs::of(reader.start());
     let mut differences = Vec::new();
-    let mut desynced = Desynced(Vec::new());
-    let mut attested = Vec::new();
+    let mut desynced = Desynced::default();
     let mut roster = Peers::first(reader.start().roster.len());
     for record in reader.records() {
         match record? {
-            Record::Checksum { turns, checksum } => expected.push(Expected {
-                turns,
-                claim: Claim::Checksum(checksum),
-            }),
             Record::Mismatch { turns, checksums } => differences.push(Differing {
                 turns,
                 checksums,
                 named: Peers::default(),
                 settled: false,
             }),
-            Record::Attest(signed) => match Batch::decode(&signed.content) {
-                Ok(batch) => {
-                    for (later, checksum) in (0u32..).zip(&batch.checksums) {
-                        let turns = batch.executed.saturating_add(later);
-                        attested.push((signed.peer, batch.epoch, turns, *checksum));
-                    }
-                    expected.push(Expected {
-                        turns: batch.complete,
-                        claim: Claim::History {
-                            epoch: batch.epoch,
-                            log_hash: batch.log_hash,
-                            batch: signed,
-                        },
-                    });
-                }
-                Err(_) => expected.push(Expected {
-                    turns: 0,
-                    claim: Claim::Unreadable { peer: signed.peer },
-                }),
-            },
             Record::Roster(change) => {
                 runs.take(&change);
                 roster = change.value.roster;
@@ -87,40 +78,108 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
                 let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
                 desynced.settle(&mut differences, roster.without(signed), u32::MAX);
             }
-            Record::Accept(_) | Record::Signed(_) => {}
             Record::Continued(continuation) => {
                 runs.go_on(&continuation);
                 // A player alone decides nothing about other peers.
                 roster = Peers::default();
             }
-            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) => {}
+            _ => {}
         }
     }
-    // Signed checksums of desynced peers are no claims of this file.
-    let sound = attested
-        .into_iter()
-        .filter(|attested| !desynced.holds(attested));
-    expected.extend(sound.map(|(_, _, turns, checksum)| Expected {
-        turns,
-        claim: Claim::Checksum(checksum),
-    }));
-    expected.extend(differences.into_iter().map(|differing| Expected {
-        turns: differing.turns,
-        claim: Claim::Desync {
-            without: differing.settled.then_some(differing.named),
-            checksums: differing.checksums,
-        },
-    }));
-    expected.extend(reader.keyframes().iter().map(|keyframe| Expected {
-        turns: keyframe.turns,
-        claim: Claim::Keyframe(*keyframe),
-    }));
-    // Signatures about turns beyond the file say nothing about it.
-    let turns = reader.turns();
-    expected.retain(|expected| expected.turns <= turns);
-    expected.sort_by_key(|expected| (expected.turns, expected.claim.rank()));
-    Ok((expected, runs))
+    let mut claims = Claims {
+        differences,
+        desynced,
+        waiting: BTreeMap::new(),
+        more_behind: None,
+        most,
+    };
+    claims.find(reader, None)?;
+    Ok((claims, runs))
 }
+
+impl Claims {
+    /// The next claim, where it is about so many turns at most.
+    ///
+    /// # Errors
+    /// The error of the disk, and [`Error::Changed`] if the file has changed.
+    pub(super) fn next(
+        &mut self,
+        reader: &mut Reader,
+        turns: u32,
+    ) -> Result<Option<Expected>, Error> {
+        if self.waiting.is_empty()
+            && let Some(last) = self.more_behind.take()
+        {
+            self.find(reader, Some(last))?;
+        }
+        let next = self.waiting.first_entry();
+        let next = next.filter(|next| next.key().0 <= turns);
+        Ok(next.map(|next| {
+            let ((turns, ..), claim) = next.remove_entry();
+            Expected { turns, claim }
+        }))
+    }
+
+    /// Finds the first claims behind a place.
+    fn find(&mut self, reader: &mut Reader, behind: Option<Place>) -> Result<(), Error> {
+        // Claims about turns beyond the file say nothing about it.
+        let until = reader.turns();
+        let (waiting, more_behind, most) = (&mut self.waiting, &mut self.more_behind, self.most);
+        let mut count = 0;
+        let mut offer = |turns: u32, claim: Claim, in_batch: bool| {
+            count += 1;
+            let place = (turns, claim.rank(), in_batch, count);
+            if turns > until || behind.is_some_and(|behind| place <= behind) {
+                return;
+            }
+            waiting.insert(place, claim);
+            if waiting.len() > most {
+                waiting.pop_last();
+                *more_behind = waiting.last_key_value().map(|(last, _)| *last);
+            }
+        };
+        for record in reader.records() {
+            match record? {
+                Record::Checksum { turns, checksum } => {
+                    offer(turns, Claim::Checksum(checksum), false);
+                }
+                Record::Attest(signed) => match Batch::decode(&signed.content) {
+                    Ok(batch) => {
+                        // Signed checksums of desynced peers are no claims of this file.
+                        for (later, checksum) in (0u32..).zip(&batch.checksums) {
+                            let turns = batch.executed.saturating_add(later);
+                            if !self.desynced.holds(signed.peer, batch.epoch, turns) {
+                                offer(turns, Claim::Checksum(*checksum), true);
+                            }
+                        }
+                        let claim = Claim::History {
+                            epoch: batch.epoch,
+                            log_hash: batch.log_hash,
+                            batch: signed,
+                        };
+                        offer(batch.complete, claim, false);
+                    }
+                    Err(_) => offer(0, Claim::Unreadable { peer: signed.peer }, false),
+                },
+                _ => {}
+            }
+        }
+        for differing in &self.differences {
+            let claim = Claim::Desync {
+                without: differing.settled.then_some(differing.named),
+                checksums: differing.checksums.clone(),
+            };
+            offer(differing.turns, claim, false);
+        }
+        for keyframe in reader.keyframes() {
+            offer(keyframe.turns, Claim::Keyframe(*keyframe), false);
+        }
+        Ok(())
+    }
+}
+
+/// Claims that are held at a time: those of a day are fewer.
+const MOST_CLAIMS: usize = 1 << 16;
 
 /// Worlds that differed.
 struct Differing {
@@ -132,8 +191,9 @@ struct Differing {
     settled: bool,
 }
 
-/// Desynced peers: which peer, its last epoch, and the number of turns after which it differed.
-struct Desynced(Vec<(u8, u32, u32)>);
+/// Desynced peers: which peer, its last epoch, and the number of turns after which it first differed.
+#[derive(Default)]
+struct Desynced(BTreeMap<(u8, u32), u32>);
 
 impl Desynced {
     /// Marks peers as excluded at the end of this epoch.
@@ -150,15 +210,17 @@ impl Desynced {
             let sound = others.next().map(|(_, checksum)| *checksum);
             let alike = sound.is_some() && others.all(|(_, checksum)| Some(*checksum) == sound);
             differing.settled = alike && !named.is_empty();
-            self.0
-                .extend(gone.iter().map(|peer| (peer, epoch, differing.turns)));
+            for peer in gone.iter() {
+                let from = self.0.entry((peer, epoch)).or_insert(differing.turns);
+                *from = differing.turns.min(*from);
+            }
         }
     }
 
-    /// Whether a peer was already desynced when it signed this checksum.
-    fn holds(&self, (peer, epoch, turns, _): &(u8, u32, u32, Checksum)) -> bool {
-        let mut desynced = self.0.iter();
-        desynced.any(|(of, until, from)| of == peer && epoch <= until && turns >= from)
+    /// Whether a peer was already desynced when it signed a checksum in this epoch, after so many turns.
+    fn holds(&self, peer: u8, epoch: u32, turns: u32) -> bool {
+        let mut later = self.0.range((peer, epoch)..=(peer, u32::MAX));
+        later.any(|(_, from)| turns >= *from)
     }
 }
 
@@ -227,6 +289,31 @@ impl Claim {
             Claim::Desync { .. } => 2,
             Claim::Checksum(_) => 3,
             Claim::Keyframe(_) => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn claims_come_in_one_order_however_many_are_held() {
+        let bytes = fixture::file_of(&fixture::play_desynced(120, 60).records);
+        let places = |most: usize| {
+            let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
+            let (mut claims, _) = collect_by(&mut reader, most).unwrap();
+            let mut places = Vec::new();
+            while let Some(next) = claims.next(&mut reader, u32::MAX).unwrap() {
+                places.push((next.turns, next.claim.rank()));
+            }
+            places
+        };
+        let all = places(MOST_CLAIMS);
+        assert!(all.is_sorted() && all.len() > 20, "{}", all.len());
+        for most in [1, 2, 7, 20] {
+            assert_eq!(places(most), all, "{most} at a time");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::disk::Bound;
 use super::event::Event;
 use super::scenario::SUSPICION;
 use super::{Playable, Simulator};
-use lockstep::log::{Keyframe, Record, SignedBatch, What};
+use lockstep::log::{EncodedLog, Keyframe, Record, SignedBatch, What};
 use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
 use std::collections::BTreeMap;
@@ -54,7 +54,8 @@ impl<W: Playable> Simulator<W> {
         };
         let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
-        self.judge.returned(peer, &from.log, from.accepted.as_ref());
+        self.judge
+            .returned(peer, from.log.as_ref(), from.accepted.as_ref());
         self.begin_run(peer, Role::Rejoin { from, rules });
     }
 
@@ -67,7 +68,7 @@ impl<W: Playable> Simulator<W> {
         Rejoin {
             match_id: self.match_id,
             contacts: known.into_iter().map(contact).collect(),
-            log: kept.log,
+            log: EncodedLog::of(&kept.log),
             keyframe: kept.keyframe,
             accepted: kept.bound.accepted,
             signed: kept.bound.signed,
@@ -271,7 +272,8 @@ impl<W: Playable> Simulator<W> {
         let known = (0..self.peers.len()).filter(knows).collect();
         let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
-        self.judge.returned(peer, &from.log, from.accepted.as_ref());
+        self.judge
+            .returned(peer, from.log.as_ref(), from.accepted.as_ref());
         let role = match hosts {
             true => Role::Reopen {
                 from,

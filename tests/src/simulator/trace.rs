@@ -56,7 +56,7 @@ impl Trace {
         match output {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
-            Output::Append(_) | Output::Tail(_) | Output::Sync(_) => {}
+            Output::Append(_) | Output::AppendAll(_) | Output::Tail(_) | Output::Sync(_) => {}
             // Its bytes count, not how its fields are arranged.
             Output::New { start, .. } => {
                 let mut bytes = Vec::new();

@@ -400,7 +400,7 @@ impl Run {
 /// The longest stepping of a seek from a snapshot, memory permitting.
 const APART: Duration = Duration::from_millis(60);
 /// Of all snapshots together.
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 32 << 20;
 const QUEUE: usize = 64;
 const MOST_A_POLL: usize = 256;
 /// A slice lasts half of the time since the last poll, within these bounds, so that slow frames do not make the

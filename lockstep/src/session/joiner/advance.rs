@@ -4,6 +4,7 @@ use super::{Joiner, Known, Next, Stage, proved};
 use crate::log::{Record, RosterChange, Start, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::ledger::LogWindow;
 use crate::session::rejoin::{
     Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
 };
@@ -101,14 +102,14 @@ impl Joiner {
 
     /// Why this peer is not admitted again, if the log says so: its world has executed turns that do not count, an earlier
     /// run of its process signed two batches for one turn, or strayed too often.
-    fn bar(&self) -> Option<EndReason> {
+    fn bar(&mut self) -> Option<EndReason> {
+        if let Some(why) = self.contradicted() {
+            return Some(why);
+        }
         let Known { me, log } = self.known.as_ref()?;
         let final_turns = self.final_turns.as_ref();
         if final_turns.is_some_and(|turns| !turns.may_be_in(log.verified())) {
             return Some(EndReason::Refused(JoinRefused::OtherHistory));
-        }
-        if let Some(why) = self.contradicted() {
-            return Some(why);
         }
         let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
         if decided.clone().any(|value| value.cheats.contains(*me)) {
@@ -119,11 +120,13 @@ impl Joiner {
     }
 
     /// The contradiction between the others' history and the own recording, if any.
-    fn contradicted(&self) -> Option<EndReason> {
+    fn contradicted(&mut self) -> Option<EndReason> {
         let Known { log, .. } = self.known.as_ref()?;
-        let testimony = self.testimony.as_ref();
-        let found =
-            testimony.and_then(|given| given.contradicted_by(log.verified(), log.confirmed()));
+        let confirmed = log.confirmed();
+        let at = (confirmed.epoch(), confirmed.turns());
+        let goes_on = std::mem::replace(&mut self.compared, at) != at;
+        let testimony = self.testimony.as_ref().filter(|_| goes_on);
+        let found = testimony.and_then(|given| given.contradicted_by(log.verified(), confirmed));
         let found = found.or(self.world.strayed())?;
         Some(found.reason(seats_of(log.start(), found.peers)))
     }
@@ -373,7 +376,9 @@ impl Joiner {
             left: head.left(),
             course: head.fold().clone(),
             ticks: head.ticks(),
-            hashes: log.verified().hashes().to_vec(),
+            hashes: log
+                .verified()
+                .last_hashes(LogWindow::kept(core.limits.unexecuted_turns)),
             executed: world.executed,
             checksum: world.checksum,
             due: due.unwrap_or(core.now),

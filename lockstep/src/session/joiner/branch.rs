@@ -3,12 +3,13 @@
 use super::advance::branches_of;
 use super::{Joiner, Known, proved};
 use crate::encoding::Reader;
-use crate::log::{Codec, Record, Start, VerifiedLog, decode_change, encode_change, start_hash};
+use crate::log::{
+    Codec, EncodedLog, Record, Start, VerifiedLog, decode_change, encode_change, start_hash,
+};
 use crate::session::core::Core;
 use crate::session::rejoin::{DECIDE, FinalTurns, Gathering, QuorumLoss, place_in};
 use crate::session::wire::Control;
 use crate::{Event, Fault, LinkId, MatchId, TurnNumber};
-use std::sync::Arc;
 
 impl Joiner {
     /// The player says to enter this branch.
@@ -73,10 +74,8 @@ impl Joiner {
 
     /// Whether a match began as this peer knows, where it knows that.
     fn is_ours(&self, start: &Start) -> bool {
-        let own = match self.own.first() {
-            Some(Record::Start(own)) => Some(own),
-            _ => self.known.as_ref().map(|known| known.log.start()),
-        };
+        let known = self.known.as_ref().map(|known| known.log.start());
+        let own = self.own.as_ref().map(EncodedLog::start).or(known);
         own.is_none_or(|own| start_hash(own) == start_hash(start))
     }
 
@@ -129,12 +128,9 @@ impl Joiner {
             let hash = log.verified().hash_after(turns)?;
             Some(FinalTurns { turns, hash })
         });
-        let recorded = self.own.split_first().and_then(|(start, records)| {
-            let Record::Start(start) = start else {
-                return None;
-            };
-            let log = VerifiedLog::of(Arc::clone(start), records, core.signer.as_ref());
-            Some(FinalTurns::of(&log))
+        let recorded = self.own.as_ref().map(|own| {
+            let log = VerifiedLog::of(own.start().clone(), own.records(), core.signer.as_ref());
+            FinalTurns::of(&log)
         });
         followed
             .into_iter()

@@ -9,10 +9,9 @@ mod receive;
 mod reopening;
 mod source;
 
-use crate::limits::LONGEST_DELAY;
 use crate::log::{
-    Accepted, AttestedLog, End, Head, Keyframe, Readmission, Record, RosterChange, SignedBatch,
-    SignedReopening, Start,
+    Accepted, AttestedLog, EncodedLog, End, Head, Keyframe, Readmission, Record, RosterChange,
+    SignedBatch, SignedReopening, Start,
 };
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
@@ -36,9 +35,8 @@ pub(crate) struct Joiner {
     final_turns: Option<FinalTurns>,
     addresses: Vec<String>,
     rules: RulesOf,
-    /// What an earlier run of the process has logged, and how many of these records are sure to count.
-    own: Vec<Record>,
-    committed_records: usize,
+    /// What an earlier run of the process has logged.
+    own: Option<EncodedLog>,
     /// How far the earlier run's log goes, once that was needed.
     recorded: Option<Head>,
     keyframe: Option<Keyframe>,
@@ -49,6 +47,8 @@ pub(crate) struct Joiner {
     /// What others have signed of the earlier run's log, and what comes of it once it is known how the match began.
     attests: Vec<SignedBatch>,
     testimony: Option<Testimony>,
+    /// The epoch and turns up to which the others' history was compared with that.
+    compared: (u32, u32),
     /// Its player's word to go on by any history: it follows the others' from the beginning.
     accepts_other_history: bool,
     sources: Sources,
@@ -120,17 +120,8 @@ impl Joiner {
             attests,
             accepts_other_history,
         } = from;
-        let turns = own.iter().rev();
-        let committed = turns
-            .enumerate()
-            .filter(|(_, record)| matches!(record, Record::Bundle(_)))
-            .nth(LONGEST_DELAY as usize)
-            .map_or(0, |(from_end, _)| own.len() - from_end);
         contacts.retain(|contact| contact.peer != core.id());
-        let origin = match own.first() {
-            Some(Record::Start(start)) => start.match_id,
-            _ => match_id,
-        };
+        let origin = own.as_ref().map_or(match_id, |own| own.start().match_id);
         Joiner {
             match_id,
             origin,
@@ -139,7 +130,6 @@ impl Joiner {
             addresses,
             rules,
             own,
-            committed_records: committed,
             recorded: None,
             keyframe,
             accepted,
@@ -147,6 +137,7 @@ impl Joiner {
             attests,
             accepts_other_history,
             testimony: None,
+            compared: (0, 0),
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),
             quorum: QuorumLoss::new(core.now, false),
@@ -210,7 +201,7 @@ impl Joiner {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,
-            log: Vec::new(),
+            log: None,
             keyframe: None,
             accepted: None,
             signed: None,
@@ -248,9 +239,12 @@ impl Joiner {
         let held = self.world.detach(known);
         let mut own = self.own;
         if let Some(held) = &held {
-            let followed = held.records();
-            if own.is_empty() || how_far(&followed) > how_far(&own) {
-                own = followed;
+            let followed = held.followed();
+            if own
+                .as_ref()
+                .is_none_or(|own| how_far(&followed) > how_far(own))
+            {
+                own = Some(followed);
             }
         }
         RejoinContext {
@@ -477,12 +471,9 @@ fn proved(core: &Core) -> Vec<ProvedLink> {
 }
 
 /// Roster changes, and then turns.
-fn how_far(records: &[Record]) -> (usize, usize) {
-    records
-        .iter()
-        .fold((0, 0), |(changes, turns), record| match record {
-            Record::Roster(_) => (changes + 1, turns),
-            Record::Bundle(_) => (changes, turns + 1),
-            _ => (changes, turns),
-        })
+fn how_far(log: &EncodedLog) -> (usize, u32) {
+    let changes = log
+        .records()
+        .filter(|record| matches!(record, Record::Roster(_)));
+    (changes.count(), log.turns())
 }

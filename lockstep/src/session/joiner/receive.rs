@@ -2,10 +2,10 @@
 
 use super::{Decision, Joiner, Known, Next, Stage};
 use crate::encoding::Reader;
-use crate::limits::MAX_PEERS;
+use crate::limits::{LONGEST_DELAY, MAX_PEERS};
 use crate::log::{
-    AttestedLog, Codec, Record, RosterChange, SignedBatch, Start, VerifiedLog, decode_change,
-    start_hash,
+    AttestedLog, Codec, LogPart, Record, RosterChange, SignedBatch, Start, VerifiedLog,
+    decode_change, start_hash,
 };
 use crate::session::core::Core;
 use crate::session::rejoin::{
@@ -57,7 +57,7 @@ impl Joiner {
     /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
     /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
     fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Next {
-        let knows_nothing = self.own.is_empty() && self.known.is_none();
+        let knows_nothing = self.own.is_none() && self.known.is_none();
         let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
         let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
         let by_all = dialled.is_some_and(|link| {
@@ -200,7 +200,7 @@ impl Joiner {
     fn has_log(&self) -> bool {
         match self.world.exists() {
             true => self.world.running().is_some(),
-            false => !self.own.is_empty(),
+            false => self.own.is_some(),
         }
     }
 
@@ -252,20 +252,22 @@ impl Joiner {
             }
             Err(Unfit::Refused(why)) => return Err(Next::End(EndReason::Refused(why))),
         };
-        let own = match self.own[..self.committed_records].split_first() {
-            Some((Record::Start(first), own))
-                if start_hash(first) == start_hash(&start) && !self.accepts_other_history =>
-            {
-                own
-            }
-            _ => &[],
-        };
-        if self.testimony.is_none() && !self.accepts_other_history {
-            let recorded = VerifiedLog::of(start.clone(), self.own.iter().skip(1), signer);
+        let own = self.own.as_ref();
+        let own = own.filter(|own| start_hash(own.start()) == start_hash(&start));
+        let own = own.filter(|_| !self.accepts_other_history);
+        if let Some(own) = own.filter(|_| self.testimony.is_none()) {
+            let recorded = VerifiedLog::of(start.clone(), own.records(), signer);
             self.testimony = Some(Testimony::of(&recorded, me, &self.attests, signer));
         }
+        // Its last turns may have been provisional.
+        let committed = own.and_then(|own| {
+            let turns = own.turns().saturating_sub(LONGEST_DELAY);
+            Some(own.part(own.first(), &own.before_turn(turns)?))
+        });
+        let own = committed.iter().flat_map(LogPart::records);
         let log = AttestedLog::new(start, own, signer);
         self.known = Some(Known { me, log });
+        self.compared = (0, 0);
         self.follow = Follow::new(core.now);
         self.stage = Stage::Fetching(Fetch::new(core.now));
         Ok(())

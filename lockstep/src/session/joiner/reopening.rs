@@ -2,10 +2,9 @@
 
 use super::{Joiner, Known, proved};
 use crate::PeerId;
-use crate::log::{Head, Peers, Record, VerifiedLog};
+use crate::log::{Head, Peers};
 use crate::session::core::Core;
 use crate::session::rejoin::ProvedLink;
-use std::sync::Arc;
 
 impl Joiner {
     /// Whether this joiner is to host a reopening.
@@ -62,12 +61,16 @@ impl Joiner {
         if let Some(Known { log, .. }) = self.known.as_ref().filter(|_| self.world.exists()) {
             return Some(log.ahead());
         }
-        let (Record::Start(start), records) = self.own.split_first()? else {
-            return None;
-        };
+        let own = self.own.as_ref()?;
         let read = || {
-            let log = VerifiedLog::of(Arc::clone(start), records, core.signer.as_ref());
-            log.head().clone()
+            let mut head = Head::new(own.start().clone());
+            let mut records = own.records();
+            while records
+                .next()
+                .is_some_and(|record| head.take(&record, core.signer.as_ref()).is_ok())
+            {
+            }
+            head
         };
         Some(self.recorded.get_or_insert_with(read))
     }

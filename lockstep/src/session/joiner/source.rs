@@ -1,7 +1,6 @@
 //! How a joiner keeps to a source, leaves it for another, and ends where none is left.
 
 use super::{Joiner, Known, Stage, proved};
-use crate::log::Record;
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::rejoin::{
@@ -19,11 +18,7 @@ impl Joiner {
 
     /// A peer may be found at these addresses, where it is one of the match.
     pub(crate) fn find(&mut self, core: &Core, contact: Contact) {
-        let starts = self.own.first().and_then(|record| match record {
-            Record::Start(start) => Some(start.as_ref()),
-            _ => None,
-        });
-        let starts = starts.into_iter();
+        let starts = self.own.iter().map(|own| own.start().as_ref());
         let starts = starts.chain(self.known.as_ref().map(|known| known.start()));
         let mut places = starts.flat_map(|start| &start.roster);
         let of_the_match =
@@ -183,8 +178,7 @@ impl Joiner {
     }
 
     fn begin_log_again(&mut self, core: &mut Core) {
-        self.own.clear();
-        self.committed_records = 0;
+        self.own = None;
         self.known = None;
         self.follow = Follow::new(core.now);
         self.stage = Stage::Seeking;

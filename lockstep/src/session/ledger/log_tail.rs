@@ -1,7 +1,7 @@
 //! The tail: complete turns that are not final yet, and records about them, which wait.
 
 use crate::limits::LONGEST_DELAY;
-use crate::log::{Bundle, Record};
+use crate::log::{Bundle, LogPart, Record};
 use crate::session::Output;
 use std::collections::VecDeque;
 
@@ -64,6 +64,19 @@ impl LogTail {
         let logged = self.logged;
         let settled = self.waiting.extract_if(.., |(about, _)| *about <= logged);
         out.extend(settled.map(|(_, record)| Output::Append(record)));
+        out
+    }
+
+    /// Takes final records behind all that are here, however many. They go into the log at once.
+    pub(crate) fn pass(&mut self, part: LogPart) -> Vec<Output> {
+        if part.is_empty() {
+            return Vec::new();
+        }
+        let (begin, end) = part.turns();
+        let mut out = self.settle(begin);
+        out.push(Output::AppendAll(part));
+        self.logged = end;
+        out.extend(self.settle(end));
         out
     }
 

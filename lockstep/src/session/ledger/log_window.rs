@@ -29,8 +29,8 @@ struct Retraction {
 impl LogWindow {
     /// The window of a log of `complete` turns that ends with these hashes. It keeps the hashes of the last `turns`
     /// turns and some more: what a world still has to execute is among them.
-    pub(crate) fn new(complete: u32, last: &[LogHash], turns: usize) -> Self {
-        let kept = turns + 64;
+    pub(crate) fn new(complete: u32, last: &[LogHash], turns: u32) -> Self {
+        let kept = LogWindow::kept(turns) as usize;
         let last = &last[last.len().saturating_sub(kept)..];
         LogWindow {
             complete,
@@ -39,6 +39,11 @@ impl LogWindow {
             chained: None,
             retractions: Vec::new(),
         }
+    }
+
+    /// How many hashes a window keeps behind which a world may lie so many turns.
+    pub(crate) fn kept(turns: u32) -> u32 {
+        turns.saturating_add(64)
     }
 
     pub(crate) fn complete(&self) -> u32 {

@@ -41,12 +41,9 @@ impl PlayOn {
         turn_limit: Option<u32>,
     ) -> Result<(Occupant, Customs, Self), ConfigError> {
         let signer = core.signer.as_ref();
-        let Some((Record::Start(start), records)) = from.log.split_first() else {
-            return Err(ConfigError::Moment);
-        };
-        let mut head = Head::new(start.clone());
-        for record in records {
-            let taken = match record {
+        let mut head = Head::new(from.log.start().clone());
+        for record in from.log.records() {
+            let taken = match &record {
                 Record::Continued(continuation) => head.continued(continuation, signer),
                 record => head.take(record, signer),
             };

@@ -261,8 +261,8 @@ impl Player {
 }
 
 /// Turns that a world may lie behind: their hashes are kept.
-fn kept(core: &Core) -> usize {
-    core.limits.unexecuted_turns as usize
+fn kept(core: &Core) -> u32 {
+    core.limits.unexecuted_turns
 }
 
 /// All seats, the one that the player itself plays before the others.

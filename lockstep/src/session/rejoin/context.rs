@@ -2,7 +2,7 @@
 
 use super::world::DetachedWorld;
 use crate::log::{
-    Accepted, Keyframe, Record, RosterChange, SignedBatch, SignedReopening, VerifiedLog,
+    Accepted, EncodedLog, Keyframe, RosterChange, SignedBatch, SignedReopening, VerifiedLog,
 };
 use crate::session::RulesOf;
 use crate::{Contact, EndReason, MatchId, Rejoin};
@@ -14,7 +14,7 @@ pub(crate) struct RejoinContext {
     pub contacts: Vec<Contact>,
     pub addresses: Vec<String>,
     pub rules: RulesOf,
-    pub own: Vec<Record>,
+    pub own: Option<EncodedLog>,
     pub keyframe: Option<Keyframe>,
     /// What an earlier run of the process has accepted.
     pub accepted: Option<Accepted>,

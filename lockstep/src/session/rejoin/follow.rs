@@ -263,7 +263,7 @@ mod tests {
         let whole = VerifiedLog::of(start(3), records, &signer(ME));
         let page = Page {
             now: at(ms),
-            bytes: whole.encoded().records_from(log.ahead().turns(), 1 << 20),
+            bytes: &whole.encoded().records_from(log.ahead().turns(), 1 << 20),
             joins: Some(JOINS),
             decided: None,
             branches: false,
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(confirm(&mut follow, &mut log, 0), (Confirmed::Waits, 0));
         attest(&mut log, &[0], 10);
         assert_eq!(confirm(&mut follow, &mut log, 0), (Confirmed::More, 10));
-        assert_eq!(log.confirmed_records().count(), 10);
+        assert_eq!(log.confirmed_log().records().count(), 10);
         log.forget_unconfirmed();
         assert_eq!(log.ahead().turns(), 10);
     }
@@ -368,7 +368,7 @@ mod tests {
         let whole = VerifiedLog::of(start(3), &records, &signer(ME));
         let page = Page {
             now: at(0),
-            bytes: whole.encoded().records_from(9, 1 << 20),
+            bytes: &whole.encoded().records_from(9, 1 << 20),
             joins: None,
             decided,
             branches: false,

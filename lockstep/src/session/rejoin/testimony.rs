@@ -6,12 +6,10 @@ use crate::log::{Head, Peers, RosterChange, SignedBatch, VerifiedLog};
 use crate::sign::Signer;
 use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
 
-/// The newest signatures in a recording, and the log that they are about.
+/// The newest signatures in a recording.
 #[derive(Default)]
 pub(crate) struct Testimony {
     signed: Vec<Signed>,
-    /// Hashes of the recorded log after no turn, after one, and so on, up to the last turn that was signed.
-    hashes: Vec<LogHash>,
 }
 
 /// A peer has signed the log of an epoch up to a turn.
@@ -19,6 +17,8 @@ struct Signed {
     peer: u8,
     epoch: u32,
     turns: u32,
+    /// Hashes of the recorded log after so many turns, after one less, and so on, up to those that may be taken back.
+    hashes: Vec<LogHash>,
 }
 
 /// Peers have signed turns that a history does not have.
@@ -40,18 +40,21 @@ impl Testimony {
         let signed = attests.iter().filter(|attest| attest.peer != me);
         let signed = signed.filter_map(|attest| {
             let batch = log.head().read(attest, signer)?;
-            let is_recorded = log.hash_after(batch.complete) == Some(batch.log_hash);
-            is_recorded.then_some(Signed {
+            let turns = batch.complete;
+            if log.hash_after(turns) != Some(batch.log_hash) {
+                return None;
+            }
+            let least = turns.saturating_sub(LONGEST_DELAY);
+            let hashes = (least..=turns).rev().map(|turns| log.hash_after(turns));
+            Some(Signed {
                 peer: attest.peer,
                 epoch: batch.epoch,
-                turns: batch.complete,
+                turns,
+                hashes: hashes.collect::<Option<_>>()?,
             })
         });
-        let signed: Vec<Signed> = signed.collect();
-        let most = signed.iter().map(|signed| signed.turns as usize + 1).max();
         Testimony {
-            hashes: log.hashes()[..most.unwrap_or(0)].to_vec(),
-            signed,
+            signed: signed.collect(),
         }
     }
 
@@ -86,9 +89,8 @@ impl Testimony {
                 .map(|_| head.turns()));
             // Turns that were not final when the epoch ended may be taken back.
             let counts = cut.map_or(signed.turns, |cut| cut.min(signed.turns));
-            let differs = counts <= head.turns()
-                && log.hash_after(counts) != self.hashes.get(counts as usize).copied();
-            differs || signed.turns - counts > LONGEST_DELAY
+            let own = signed.hashes.get((signed.turns - counts) as usize);
+            own.is_none() || counts <= head.turns() && log.hash_after(counts).as_ref() != own
         });
         let lies: Vec<&Signed> = lies.collect();
         let last = lies.iter().map(|signed| signed.turns).max()?;

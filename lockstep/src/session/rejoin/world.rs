@@ -1,7 +1,8 @@
 //! The world of a joiner: what it begins with, and the turns that it is handed out.
 
 use super::Contradiction;
-use crate::log::{AttestedLog, Cursor, Keyframe, Peers, Record, VerifiedLog};
+use crate::limits::LONGEST_DELAY;
+use crate::log::{AttestedLog, Cursor, EncodedLog, Keyframe, Peers, Record, VerifiedLog};
 use crate::session::Output;
 use crate::session::ledger::LogTail;
 use crate::{Ended, Event, TurnNumber};
@@ -203,25 +204,28 @@ impl World {
         if retracted.is_none() {
             out.push(Output::Event(started()));
         }
-        let before = |record: &Record| match record {
-            Record::Bundle(bundle) => bundle.turn.0 < turns,
-            Record::Roster(change) => change.value.cut < turns,
-            _ => false,
-        };
-        let mut at = log.verified().encoded().first();
-        let mut is_new = self.kept.is_none();
-        loop {
-            let mut next = at.clone();
-            let Some(record) = log.next_confirmed(&mut next).filter(before) else {
-                break;
-            };
-            is_new = self.is_new(&at);
-            at = next;
-            if is_new {
+        let encoded = log.verified().encoded();
+        let confirmed = log.confirmed().turns();
+        let begin = encoded.before_turn(turns.min(confirmed));
+        let begin = begin.expect("confirmed turns are in the log");
+        let kept = self.kept.as_ref().map(|kept| &kept.end);
+        let is_new = kept.is_none_or(|kept| kept.is_before(&begin));
+        if is_new {
+            let mut at = kept.cloned().unwrap_or(encoded.first());
+            // All but the last turns are final, as those behind them are confirmed.
+            let tail = begin.turn().saturating_sub(LONGEST_DELAY);
+            if let Some(tail) = encoded.before_turn(tail)
+                && at.is_before(&tail)
+            {
+                out.extend(self.tail.pass(encoded.part(at, &tail)));
+                at = tail;
+            }
+            while at.is_before(&begin) {
+                let record = encoded.read(&mut at).expect("a place of the log");
                 out.extend(self.log(record));
             }
         }
-        self.appended = Some(at);
+        self.appended = Some(begin);
         match self.began_with.clone() {
             Some(keyframe) => {
                 if is_new {
@@ -398,17 +402,16 @@ impl DetachedWorld {
         let mut tail = LogTail::behind(0);
         let mut out = vec![Output::Append(Record::Start(log.start().clone()))];
         let encoded = log.encoded();
-        for record in encoded.records(encoded.first()) {
-            match record {
-                Record::Bundle(bundle) => tail.hold(bundle),
-                Record::Roster(change) => {
-                    out.extend(tail.settle(change.value.cut));
-                    out.push(Output::Append(Record::Roster(change)));
-                }
-                _ => {}
+        // A decision covers the turns before it.
+        let finals = provisional.max(log.head().began()).min(log.head().turns());
+        let finals = encoded.behind_changes(finals);
+        let finals = finals.expect("a turn of the log");
+        out.extend(tail.pass(encoded.part(encoded.first(), &finals)));
+        for record in encoded.records_behind(finals) {
+            if let Record::Bundle(bundle) = record {
+                tail.hold(bundle);
             }
         }
-        out.extend(tail.settle(provisional));
         if let Some(keyframe) = keyframe {
             let turns = keyframe.turns;
             out.extend(tail.record(turns, Record::Keyframe(keyframe)));
@@ -438,12 +441,9 @@ impl DetachedWorld {
         }
     }
 
-    /// Start and records of the log that it has followed.
-    pub(crate) fn records(&self) -> Vec<Record> {
-        let start = Record::Start(self.log.start().clone());
-        std::iter::once(start)
-            .chain(self.log.confirmed_records())
-            .collect()
+    /// The log that it has followed.
+    pub(crate) fn followed(&self) -> EncodedLog {
+        self.log.confirmed_log()
     }
 
     fn common(&self, log: &AttestedLog) -> Common {
@@ -483,218 +483,4 @@ fn are_alike(own: &Record, other: &Record) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::log::fixture::{decided, false_alarm, signer, start, turn, turns};
-    use crate::log::{RosterChange, Value, VerifiedLog};
-
-    fn log_of(records: &[Record]) -> AttestedLog {
-        AttestedLog::of(VerifiedLog::of(start(3), records, &signer(0)))
-    }
-
-    fn keyframe(log: &AttestedLog, turns: u32) -> Keyframe {
-        let snapshot = vec![turns as u8].into();
-        let keyframe = log.verified().keyframe(turns, 0, snapshot);
-        keyframe.expect("turns that are here")
-    }
-
-    fn load(world: &mut World, log: &AttestedLog) -> Vec<Output> {
-        let out = world.load(log, false, || Event::Contacts(Vec::new()));
-        world.loaded(Checksum(1));
-        out
-    }
-
-    /// Turns that are appended and executed, and the rest by name.
-    fn told(out: &[Output]) -> Vec<String> {
-        let one = |output: &Output| match output {
-            Output::Append(Record::Start(_)) => "start".to_owned(),
-            Output::Append(Record::Bundle(bundle)) => format!("+{}", bundle.turn.0),
-            Output::Append(Record::Roster(change)) => format!("+roster {}", change.value.cut),
-            Output::Append(Record::Keyframe(keyframe)) => format!("+keyframe {}", keyframe.turns),
-            Output::Execute(bundle) => format!("{}", bundle.turn.0),
-            Output::Load { turns, .. } => format!("load {turns}"),
-            Output::Tail(turns) => match turns.last() {
-                Some(last) => format!("~{}", last.turn.0),
-                None => "~".to_owned(),
-            },
-            Output::New { retracted, .. } => match retracted {
-                Some(from) => format!("new, from {from}"),
-                None => "new".to_owned(),
-            },
-            Output::Event(_) => "event".to_owned(),
-            other => format!("{other:?}"),
-        };
-        out.iter().map(one).collect()
-    }
-
-    /// A world that has executed all turns of a log.
-    fn caught_up(log: &AttestedLog) -> World {
-        let mut world = World::new();
-        world.begin_with(None);
-        load(&mut world, log);
-        world.hand_out(log, 100);
-        (0..log.confirmed().turns()).for_each(|_| world.executed(Checksum(2)));
-        world
-    }
-
-    #[test]
-    fn a_world_begins_with_the_start_and_is_handed_out_turns_as_it_executes() {
-        let log = log_of(&turns(4));
-        let mut world = World::new();
-        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
-        assert!(!world.exists());
-        world.begin_with(None);
-        assert_eq!(told(&load(&mut world, &log)), ["start", "event", "new"]);
-        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
-        assert_eq!(told(&world.hand_out(&log, 2)), ["~0", "0", "~1", "1"]);
-        assert_eq!(told(&world.hand_out(&log, 2)), [""; 0]);
-        world.executed(Checksum(2));
-        assert_eq!(told(&world.hand_out(&log, 2)), ["~2", "2"]);
-    }
-
-    #[test]
-    fn no_turn_is_handed_out_before_the_world_is_built() {
-        let log = log_of(&turns(3));
-        let mut world = World::new();
-        world.begin_with(None);
-        world.load(&log, false, || Event::Contacts(Vec::new()));
-        assert_eq!(told(&world.hand_out(&log, 9)), [""; 0]);
-        world.loaded(Checksum(1));
-        assert_eq!(world.hand_out(&log, 9).len(), 6);
-    }
-
-    #[test]
-    fn a_world_begins_with_a_keyframe_behind_the_log_up_to_it() {
-        let log = log_of(&turns(4));
-        let mut world = World::new();
-        world.begin_with(Some(keyframe(&log, 2)));
-        let out = load(&mut world, &log);
-        let expected = ["start", "event", "~0", "~1", "load 2"];
-        assert_eq!(told(&out), expected);
-        assert_eq!(told(&world.hand_out(&log, 9)), ["~2", "2", "~3", "3"]);
-    }
-
-    #[test]
-    fn a_keyframe_of_another_log_is_no_beginning() {
-        let log = log_of(&turns(4));
-        let other = Keyframe {
-            log_hash: crate::LogHash([1; 16]),
-            ..keyframe(&log, 3)
-        };
-        let keyframes = [keyframe(&log, 2), other, keyframe(&log, 1)];
-        let mut world = World::of_log(&log, keyframes.into_iter());
-        assert_eq!(told(&load(&mut world, &log)).last().unwrap(), "load 2");
-    }
-
-    #[test]
-    fn a_detached_world_goes_on_where_all_that_it_followed_counts() {
-        let (short, long) = (log_of(&turns(4)), log_of(&turns(6)));
-        let held = caught_up(&short).detach(Some((2, short))).expect("it runs");
-        let mut world = World::reattached(held, &long, None);
-        assert_eq!(told(&load(&mut world, &long)), [""; 0]);
-        assert_eq!(told(&world.hand_out(&long, 9)), ["~4", "4", "~5", "5"]);
-        // A loading world cannot be taken along.
-        let mut loading = World::new();
-        loading.begin_with(None);
-        assert!(loading.detach(Some((2, log_of(&turns(4))))).is_none());
-    }
-
-    #[test]
-    fn a_detached_world_begins_anew_where_its_end_does_not_count() {
-        let mut other = turns(6);
-        other[4] = turn(4, false, vec![crate::log::What::Chat("other".to_owned())]);
-        let (ours, theirs) = (log_of(&turns(6)), log_of(&other));
-        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        let mut world = World::reattached(held, &theirs, None);
-        assert_eq!(told(&load(&mut world, &theirs)), ["~3", "new, from 4"]);
-        // The store has the first four turns, in its tail.
-        let out = world.hand_out(&theirs, 9);
-        let expected = ["0", "1", "2", "3", "~4", "4", "~5", "5"];
-        assert_eq!(told(&out), expected);
-    }
-
-    #[test]
-    fn a_world_behind_a_change_that_does_not_count_has_strayed() {
-        let (start, mut records) = (start(3), turns(6));
-        let hash = log_of(&records[..4]).verified().head().hash();
-        let change: RosterChange = false_alarm(&start, 0, 4, hash);
-        let value = Value::of(Peers(0b011), 4).with_log(hash);
-        let other = decided(&start, 0, value);
-        records.insert(4, Record::Roster(change));
-        let ours = log_of(&records[..5]);
-        records[4] = Record::Roster(other);
-        let theirs = log_of(&records[..5]);
-        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert!(World::reattached(held, &theirs, None).strayed().is_some());
-    }
-
-    #[test]
-    fn a_world_that_has_gone_too_far_has_strayed() {
-        let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(31)));
-        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert!(World::reattached(held, &theirs, None).strayed().is_some());
-        let ours = log_of(&turns(39));
-        let held = caught_up(&ours).detach(Some((2, ours))).expect("it runs");
-        assert_eq!(World::reattached(held, &theirs, None).strayed(), None);
-    }
-
-    #[test]
-    fn a_world_begins_again_once_the_log_goes_further_than_its_final_turns() {
-        let mut other = turns(14);
-        other[10] = turn(10, false, vec![crate::log::What::Chat("other".to_owned())]);
-        let ours = log_of(&turns(12));
-        let mut world = caught_up(&ours);
-        assert!(world.is_idle());
-        world.begin_again(2, ours);
-        assert_eq!(world.executed_turns(), Some((12, Checksum(2))));
-        world.begin_with(None);
-        let short = log_of(&other[..4]);
-        assert_eq!(
-            told(&load(&mut world, &short)),
-            [""; 0],
-            "4 turns are final"
-        );
-        assert!(!world.exists() && world.strayed().is_none());
-        let theirs = log_of(&other);
-        assert_eq!(told(&load(&mut world, &theirs)), ["~9", "new, from 10"]);
-        let out = told(&world.hand_out(&theirs, 20));
-        let logged = out.iter().filter(|what| what.starts_with('+'));
-        assert_eq!(Vec::from_iter(logged), ["+4", "+5"], "the store has four");
-    }
-
-    #[test]
-    fn a_world_does_not_begin_again_where_its_final_turns_do_not_count() {
-        let mut other = turns(14);
-        other[2] = turn(2, false, vec![crate::log::What::Chat("other".to_owned())]);
-        let (ours, theirs) = (log_of(&turns(12)), log_of(&other));
-        let mut world = caught_up(&ours);
-        world.begin_again(2, ours);
-        world.begin_with(None);
-        assert_eq!(told(&load(&mut world, &theirs)), [""; 0]);
-        assert!(world.strayed().is_some());
-    }
-
-    #[test]
-    fn a_turn_is_final_once_as_many_follow_as_the_longest_delay_has() {
-        let log = log_of(&turns(10));
-        let mut world = World::new();
-        world.begin_with(Some(keyframe(&log, 1)));
-        load(&mut world, &log);
-        let out = told(&world.hand_out(&log, 9));
-        let logged = out.iter().filter(|what| what.starts_with('+'));
-        assert_eq!(Vec::from_iter(logged), ["+0", "+keyframe 1", "+1"]);
-        assert_eq!(told(&world.settle(3)), ["+2"]);
-    }
-
-    #[test]
-    fn a_world_that_was_not_reopened_goes_on_following() {
-        let log = log_of(&turns(4));
-        let held = caught_up(&log).detach(Some((2, log))).expect("it runs");
-        assert_eq!(held.records().len(), 5);
-        let (mut world, known) = World::attach(held);
-        let (log, me) = known.expect("a world has run");
-        assert_eq!((me, world.hand_out(&log, 9).len()), (2, 0));
-        let running = world.running().expect("it runs on");
-        assert_eq!((running.executed, running.checksum), (4, Checksum(2)));
-    }
-}
+mod tests;

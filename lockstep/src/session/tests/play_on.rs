@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Moment;
-use crate::log::{Codec, Continuation};
+use crate::log::{Codec, Continuation, EncodedLog};
 
 const ALONE: Plan = Plan {
     ticks: 2,
@@ -40,7 +40,7 @@ fn played(turns: u32) -> Vec<Record> {
 
 fn moment(log: &[Record], seat: u8) -> Moment {
     Moment {
-        log: log.to_vec(),
+        log: EncodedLog::of(log).expect("a log begins with its start"),
         snapshot: Arc::from([7, 7]),
         seat: Seat(seat),
     }

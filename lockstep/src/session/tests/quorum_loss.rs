@@ -41,7 +41,7 @@ impl Net {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts: others.iter().map(contact).collect(),
-                log: log.to_vec(),
+                log: crate::log::EncodedLog::of(log),
                 keyframe: None,
                 accepted: None,
                 signed: None,
@@ -503,7 +503,7 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
                 peer: id(0),
                 addresses: vec!["0".to_owned()],
             }],
-            log: Vec::new(),
+            log: None,
             keyframe: None,
             accepted: None,
             signed: None,

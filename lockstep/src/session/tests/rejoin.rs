@@ -3,7 +3,7 @@
 use super::lost::{between, part};
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::log::{Document, Start, Vote};
+use crate::log::{Document, EncodedLog, Start, Vote};
 use crate::session::roster::{Ballot, EpochVote, Message, Readmission, Request};
 use crate::session::wire::{Control, SignedStatement};
 use crate::{Contact, Incarnation, Rejoin, RosterCause};
@@ -33,7 +33,7 @@ impl Net {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts,
-                log,
+                log: EncodedLog::of(&log),
                 keyframe: None,
                 accepted: None,
                 signed: None,

@@ -10,7 +10,7 @@ mod signatures;
 use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
-use crate::log::{Accepted, Keyframe, SignedReopening};
+use crate::log::{Accepted, EncodedLog, Keyframe, SignedReopening};
 use crate::session::lobby::Said;
 use crate::session::rejoin::{Answer, decode, encode};
 use crate::session::wire::Control;
@@ -131,7 +131,7 @@ impl Net {
         Rejoin {
             match_id: MatchId([7; 16]),
             contacts: contacts.iter().map(contact).collect(),
-            log: disk.log.clone(),
+            log: EncodedLog::of(&disk.log),
             keyframe: disk.keyframes.last().cloned(),
             accepted: disk.accepted.clone(),
             signed: disk.signed,

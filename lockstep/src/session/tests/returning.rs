@@ -142,7 +142,7 @@ fn rejoin_that_knows_only_itself_is_refused() {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts: contacts.iter().map(contact).collect(),
-                log: Vec::new(),
+                log: None,
                 keyframe: None,
                 accepted: None,
                 signed: None,

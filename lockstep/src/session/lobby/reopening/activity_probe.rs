@@ -285,7 +285,7 @@ mod tests {
     fn pages(more: Option<Record>) -> Answer {
         let mut records = Vec::new();
         let mut codec = log(1, 12).head().codec().clone();
-        let turns = context(20).own.split_off(13).into_iter();
+        let turns = crate::log::fixture::turns(20).split_off(12).into_iter();
         turns
             .chain(more)
             .for_each(|record| codec.encode(&record, &mut records));

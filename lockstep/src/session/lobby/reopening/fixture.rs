@@ -2,7 +2,7 @@
 
 use super::recovered_log::RecoveredLog;
 use crate::log::fixture::{self, signer};
-use crate::log::{Accepted, AgreedStart, Document as _, Record, Start, start_hash};
+use crate::log::{Accepted, AgreedStart, Document as _, EncodedLog, Start, start_hash};
 use crate::session::rejoin::RejoinContext;
 use crate::{Incarnation, MatchId};
 use sim::RulesId;
@@ -20,15 +20,15 @@ pub(super) fn start() -> Start {
 
 /// What a run has recorded of so many turns.
 pub(super) fn context(turns: u32) -> RejoinContext {
-    let start = Record::Start(Arc::new(start()));
+    let mut own = EncodedLog::new(Arc::new(start()));
+    let turns = fixture::turns(turns);
+    turns.iter().for_each(|record| own.append(record));
     RejoinContext {
         match_id: MatchId([7; 16]),
         contacts: Vec::new(),
         addresses: Vec::new(),
         rules: Box::new(|_| Some(RulesId([9; 16]))),
-        own: std::iter::once(start)
-            .chain(fixture::turns(turns))
-            .collect(),
+        own: Some(own),
         keyframe: None,
         accepted: None,
         signed: None,

@@ -15,7 +15,7 @@ use crate::{Incarnation, JoinRefused, Limits, LogHash};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a record taken from others counts in memory, at least.
+/// What a record taken from others counts as, at least: an idle turn is a byte, and takes time to verify.
 pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
 
 pub(super) struct RecoveredLog {
@@ -37,15 +37,16 @@ impl RecoveredLog {
     /// # Errors
     /// Why this peer cannot go on with it.
     pub(super) fn open(signer: &dyn Signer, context: &RejoinContext) -> Result<Self, JoinRefused> {
-        let Some((Record::Start(start), records)) = context.own.split_first() else {
+        let Some(own) = &context.own else {
             return Err(JoinRefused::OtherMatch);
         };
+        let start = own.start();
         let me = place_in(signer, start, start.match_id, &context.rules);
         let me = me.map_err(|unfit| match unfit {
             Unfit::Forged => JoinRefused::OtherMatch,
             Unfit::Refused(why) => why,
         })?;
-        let log = VerifiedLog::of(start.clone(), records, signer);
+        let log = VerifiedLog::of(start.clone(), own.records(), signer);
         // A log that has gone on in a branch is one of the branch.
         if log.head().start().match_id != context.match_id {
             return Err(JoinRefused::OtherMatch);
@@ -123,12 +124,13 @@ impl RecoveredLog {
 
     fn bundles_from(&self, turn: u32) -> Vec<Bundle> {
         let encoded = self.log.encoded();
-        let bundles = encoded
-            .records(encoded.first())
-            .filter_map(|record| match record {
-                Record::Bundle(bundle) if bundle.turn.0 >= turn => Some(bundle),
-                _ => None,
-            });
+        let records = encoded.before_turn(turn);
+        let records = records.map(|from| encoded.records_behind(from));
+        let bundles = records.into_iter().flatten();
+        let bundles = bundles.filter_map(|record| match record {
+            Record::Bundle(bundle) => Some(bundle),
+            _ => None,
+        });
         bundles.collect()
     }
 
@@ -242,9 +244,8 @@ impl RecoveredLog {
             Record::Roster(change) => change.epoch < epoch && change.value.cut <= turns,
             _ => false,
         };
-        let encoded = self.log.encoded();
-        let records: Vec<Record> = encoded.records(encoded.first()).filter(stays).collect();
-        self.log = VerifiedLog::of(self.start().clone(), &records, signer);
+        let records = self.log.encoded().records().filter(stays);
+        self.log = VerifiedLog::of(self.start().clone(), records, signer);
     }
 
     /// Goes back behind what others may not have, to be given the turns of a later epoch.
@@ -257,7 +258,7 @@ impl RecoveredLog {
     pub(super) fn page(&self, from: u32) -> Answer {
         Answer::Log {
             from,
-            records: self.log.encoded().records_from(from, PART).to_vec(),
+            records: self.log.encoded().records_from(from, PART),
             turns: self.log.head().turns(),
             due_in_ms: 0,
             batches: Vec::new(),

@@ -205,7 +205,7 @@ fn a_claim_of_a_later_epoch_is_fetched_whatever_its_turns() {
         panic!("its roster is not known here");
     };
     assert_eq!(from, 12, "the last turns may be this peer's alone");
-    let mut records = context(20).own.split_off(13);
+    let mut records = crate::log::fixture::turns(20).split_off(12);
     let change = false_alarm(&start(), 0, 20, log(1, 20).head().hash());
     records.push(Record::Roster(change));
     let mut page = Vec::new();
