@@ -70,17 +70,21 @@ impl EncodedLog {
         }
     }
 
-    /// A log of these records; `None` unless the first one is a start.
-    ///
-    /// # Panics
-    /// As [`append`](Self::append).
+    /// A log of these records, of which it takes turns, roster changes and continuations, up to the first turn that leaves
+    /// a hole. `None` unless the first record is a start.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<Self> {
         let mut records = records.into_iter();
         let Some(Record::Start(start)) = records.next() else {
             return None;
         };
         let mut log = EncodedLog::new(start.clone());
-        records.for_each(|record| log.append(record));
+        for record in records {
+            match record {
+                Record::Bundle(bundle) if bundle.turn.0 != log.turns() => break,
+                Record::Bundle(_) | Record::Roster(_) | Record::Continued(_) => log.append(record),
+                _ => {}
+            }
+        }
         Some(log)
     }
 

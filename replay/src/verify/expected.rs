@@ -311,8 +311,8 @@ mod tests {
             places
         };
         let all = places(MOST_CLAIMS);
-        assert!(all.is_sorted() && all.len() > 20, "{}", all.len());
-        for most in [1, 2, 7, 20] {
+        assert!(all.is_sorted() && all.len() > 10, "{}", all.len());
+        for most in [1, 2, 7] {
             assert_eq!(places(most), all, "{most} at a time");
         }
     }
