@@ -7,7 +7,6 @@ use crate::exit::Problem;
 use crate::options::OnQuorumLoss;
 use crate::plain;
 use crate::recording::beside;
-use lockstep::log::Record;
 use lockstep::quic::Identity;
 use lockstep::{
     EndReason, Event, JoinRefused, MatchId, Network, PeerId, Rejoin, Ticket, TurnNumber,
@@ -367,13 +366,8 @@ impl Again {
 
 /// Of several keys of this user, the one with a seat in the match.
 fn kept_key(from: &Rejoin) -> Option<PathBuf> {
-    let starts = from.log.iter().filter_map(|record| match record {
-        Record::Start(start) => Some(start),
-        _ => None,
-    });
-    let peers: Vec<PeerId> = starts
-        .flat_map(|start| start.roster.iter().map(|peer| peer.peer))
-        .collect();
+    let rosters = from.log.iter().flat_map(|log| &log.start().roster);
+    let peers: Vec<PeerId> = rosters.map(|peer| peer.peer).collect();
     // The new run opens the file once more, and reports what is wrong with it.
     let key = Identity::default_for_user_among(&peers).ok().flatten();
     key.map(|key| key.path().to_owned())
