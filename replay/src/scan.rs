@@ -273,6 +273,7 @@ impl Pass {
                 self.marked_bytes += item.content_bytes;
                 let content = item.content(window)?;
                 let mut follows = Follows {
+                    seats: &self.seats,
                     may_start: self.scan.valid_bytes == format::HEADER_BYTES,
                     turns: self.scan.turns,
                     ended: self.scan.end.is_some(),
@@ -365,11 +366,6 @@ impl Pass {
         }
     }
 
-    fn has_seats_of(&self, bundle: &Bundle) -> bool {
-        let mut entries = bundle.entries.iter();
-        entries.all(|entry| self.seats.contains(&entry.seat))
-    }
-
     fn take_bundle(&mut self, bundle: &Bundle) {
         let before = self.chained.take().unwrap_or(self.scan.log_hash);
         self.scan.log_hash = turn_hash(before, bundle);
@@ -413,14 +409,16 @@ impl Pass {
 }
 
 /// What tells whether a record is in its place.
-struct Follows {
+struct Follows<'a> {
+    /// The seats of the match: a world may rely on them.
+    seats: &'a [Seat],
     /// It is the first of the file.
     may_start: bool,
     turns: u32,
     ended: bool,
 }
 
-impl Follows {
+impl Follows<'_> {
     /// Takes the next record; false where it is out of place, or the file has too many of its kind.
     fn takes(&mut self, record: &Record, budget: &mut Budget) -> bool {
         let starts = std::mem::take(&mut self.may_start);
@@ -430,7 +428,11 @@ impl Follows {
         match record {
             Record::Start(_) => return starts,
             Record::Keyframe(_) => return false,
-            Record::Bundle(bundle) => self.turns = bundle.turn.0 + 1,
+            Record::Bundle(bundle) => {
+                self.turns = bundle.turn.0 + 1;
+                let mut entries = bundle.entries.iter();
+                return entries.all(|entry| self.seats.contains(&entry.seat));
+            }
             Record::Roster(change) => return change.value.cut == self.turns,
             Record::Continued(continuation) => return continuation.turns == self.turns,
             Record::End(_) => self.ended = true,

@@ -200,7 +200,7 @@ mod tests {
         for cut in [8, 10] {
             assert!(head_at(&change(cut), &log, &signer).is_none(), "cut {cut}");
         }
-        let mut ahead = AttestedLog::new(start(3), &turns(8), &signer);
+        let mut ahead = AttestedLog::new(start(3), turns(8), &signer);
         let next = turn(8, false, Vec::new());
         ahead.take(&next, &signer).expect("it follows");
         let unconfirmed = RosterChange {

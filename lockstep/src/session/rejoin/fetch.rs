@@ -192,7 +192,7 @@ mod tests {
     const WORLD: usize = 10 * PART;
 
     fn log() -> VerifiedLog {
-        VerifiedLog::of(start(3), &turns(20), &signer(2))
+        VerifiedLog::of(start(3), turns(20), &signer(2))
     }
 
     fn keyframe() -> Keyframe {

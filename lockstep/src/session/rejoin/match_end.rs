@@ -146,7 +146,7 @@ mod tests {
     const TURNS: u32 = 10;
 
     fn log(turns_here: u32) -> AttestedLog {
-        AttestedLog::new(start(3), &turns(turns_here), &signer(2))
+        AttestedLog::new(start(3), turns(turns_here), &signer(2))
     }
 
     fn end() -> End {

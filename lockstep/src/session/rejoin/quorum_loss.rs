@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn head() -> Head {
-        VerifiedLog::of(start(3), &turns(9), &signer(0))
+        VerifiedLog::of(start(3), turns(9), &signer(0))
             .head()
             .clone()
     }

@@ -538,10 +538,8 @@ impl Verify {
         }
         let news = value.minority.without(self.minority.peers());
         let named_in_dispute = |open: &Dispute| value.minority.contains(open.other as u8);
-        let disputed = match self.disputes.open().is_some_and(named_in_dispute) {
-            true => self.disputes.settle(),
-            false => None,
-        };
+        let in_dispute = self.disputes.open().is_some_and(named_in_dispute);
+        let disputed = in_dispute.then(|| self.disputes.settle()).flatten();
         let pending = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
         let row = pending.map_or(Vec::new(), |turns| self.checksums.row(turns));
         let named = row.iter().any(|(peer, _)| news.contains(*peer));
