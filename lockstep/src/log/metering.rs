@@ -2,7 +2,7 @@
 //!
 //! A pure integer function of the log, which holds what slow machines reported: all peers compute the same plan, no
 //! vote is needed, and the log alone shows a plan that is not the match's. It goes up at once to what was measured and a
-//! margin, and comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
+//! margin. It comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
 //! epoch begins it anew, from the plan in force alone.
 //!
 //! A peer pays for what it costs the others, under every policy: a report may be a lie, and no peer can tell. The log
@@ -54,7 +54,6 @@ pub struct Metering {
     /// The peer that ticks are as long as they are for: it pays.
     payer: Option<Seat>,
     changed_at_ms: u64,
-    lowered_at_ms: Option<u64>,
     wait_ms: u64,
 }
 
@@ -67,6 +66,10 @@ struct Machine {
     spent: u64,
     /// All of its stall budget was spent, and it does not have all back: its loads count for nothing.
     is_spent: bool,
+    /// When ticks that it paid for were lowered last, and how long they wait for that: each peer's own failed lowerings
+    /// make its waits longer.
+    lowered_at_ms: Option<u64>,
+    wait_ms: u64,
 }
 
 /// Another plan, from the next turn on.
@@ -99,7 +102,6 @@ impl Metering {
             peers: BTreeMap::new(),
             payer: None,
             changed_at_ms: 0,
-            lowered_at_ms: None,
             wait_ms: WAIT_MS,
         }
     }
@@ -144,13 +146,9 @@ impl Metering {
         let target = worst.map_or(self.nominal_ms, |(load, _)| self.target(load));
         let has_waited = self.at_ms - self.changed_at_ms >= self.wait_ms;
         if worst_now > plan.tick_ms * 16 && plan.tick_ms < self.floor() {
-            self.raised();
-        } else if is_spent && target < plan.tick_ms {
-            // The next rise is another peer's: no lowering has failed.
-            self.lowered_at_ms = None;
-        } else if has_waited && target < plan.tick_ms {
-            self.lowered_at_ms = Some(self.at_ms);
-            self.wait_ms = self.wait_ms.max(WAIT_MS);
+            self.raised(worst);
+        } else if (is_spent || has_waited) && target < plan.tick_ms {
+            self.lowered();
         } else {
             self.hand_over(plan, worst);
             return None;
@@ -227,6 +225,7 @@ impl Metering {
         };
         if needs(load_of_worst) {
             self.payer = Some(seat);
+            self.wait_ms = self.peers[&seat].wait_ms();
         }
     }
 
@@ -254,20 +253,36 @@ impl Metering {
         true
     }
 
-    fn raised(&mut self) {
-        self.wait_ms = self.wait_ms.max(WAIT_MS);
-        let trial = TRIAL_MS.max(2 * self.wait_ms);
-        match self.lowered_at_ms.take() {
-            Some(at) if self.at_ms - at < trial => {
-                self.wait_ms = (2 * self.wait_ms).min(LONGEST_WAIT_MS);
-            }
-            Some(_) => self.wait_ms = WAIT_MS,
-            None => {}
+    /// Ticks are longer for this peer. Where they were not for long, the lowering before has failed.
+    /// The wait is the peer's own: another one's failed lowerings would cost it the stall budget.
+    fn raised(&mut self, worst: Option<(u16, Seat)>) {
+        let Some(machine) = worst.and_then(|(_, seat)| self.peers.get_mut(&seat)) else {
+            return;
+        };
+        let wait_ms = machine.wait_ms();
+        let trial = TRIAL_MS.max(2 * wait_ms);
+        machine.wait_ms = match machine.lowered_at_ms.take() {
+            Some(at) if self.at_ms - at < trial => (2 * wait_ms).min(LONGEST_WAIT_MS),
+            Some(_) => WAIT_MS,
+            None => wait_ms,
+        };
+        self.wait_ms = machine.wait_ms;
+    }
+
+    fn lowered(&mut self) {
+        let payer = self.payer.and_then(|seat| self.peers.get_mut(&seat));
+        if let Some(payer) = payer {
+            payer.lowered_at_ms = Some(self.at_ms);
         }
+        self.wait_ms = self.wait_ms.max(WAIT_MS);
     }
 }
 
 impl Machine {
+    fn wait_ms(&self) -> u64 {
+        self.wait_ms.max(WAIT_MS)
+    }
+
     fn worst(&self) -> Option<u16> {
         self.recent.front().map(|(_, load)| *load)
     }

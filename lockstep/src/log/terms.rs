@@ -124,9 +124,9 @@ impl Default for PauseBudget {
 /// What becomes of a peer whose machine takes longer for a tick than the match has for it.
 ///
 /// Under either policy ticks become longer for all, four times at most, until it keeps up; all are told which peer it is.
-/// They are short again once it has been fast enough for some time, or has cost the others ten seconds, of which a tenth
-/// of the time that it does not cost them is given back. Then its reports count for nothing until it has all of that back:
-/// a false report buys no more than being late. A peer that plays alone costs no other anything.
+/// They are short again once it has been fast enough for some time, or has cost the others ten seconds. Of these it is given
+/// back a tenth of the time that it does not cost them. A peer that has used them up reports in vain until it has all of
+/// them back: a false report buys no more than being late. A peer that plays alone costs no other anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum OnSlow {

@@ -156,6 +156,29 @@ fn a_peer_pays_for_the_time_that_it_costs_as_for_being_late() {
 }
 
 #[test]
+fn a_peer_does_not_pay_for_the_waits_of_another_one() {
+    let mut of = Match::new(PLAN, OnSlow::Remove);
+    // The first one needs longer ticks again and again, soon after they are short.
+    for _ in 0..4 {
+        of.play(1_500, |_| [51, 5, 5]);
+        of.play(45_000, |_| [5, 5, 5]);
+    }
+    assert!(of.changes.len() >= 4, "{:?}", of.changes);
+    of.play(200_000, |_| [5, 5, 5]);
+    assert_eq!(of.plan, PLAN);
+    // The second one has a single slow moment.
+    of.play(1_500, |_| [5, 120, 5]);
+    assert_ne!(of.plan, PLAN);
+    let since = of.metering.at_ms;
+    while of.plan != PLAN {
+        of.play(1_000, |_| [5, 5, 5]);
+    }
+    let lasted = of.metering.at_ms - since;
+    assert!(lasted < 12_000, "{lasted} ms");
+    assert_eq!(of.metering.too_slow(), None);
+}
+
+#[test]
 fn a_report_that_lasts_costs_no_more_than_the_stall_budget() {
     for load in [60, 80, 200, 1_000] {
         for on_slow in [OnSlow::Meter, OnSlow::Remove] {
