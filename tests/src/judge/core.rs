@@ -42,13 +42,16 @@ impl Judge {
         let votes = |peer: &usize| heard(peer) || !running.contains(peer);
         let all = !is_quorum(roster, |peer| votes(peer) && !notes(peer).crashed);
         members.retain(|peer| all || heard(peer));
-        let members = self.scenario.in_reach(members, roster.len());
+        let mut members = self.scenario.in_reach(members, roster.len());
         // Peers that are gone may have decided a change of this epoch, which the others must end it with.
-        let can_end = accepted.iter().all(|of| {
-            let is_over = of.epoch as usize + 1 != known;
-            let stay: Vec<_> = of.value.stay().iter().map(|place| self.at(place)).collect();
-            is_over || is_quorum(&stay, |peer| members.contains(peer))
-        });
+        let open = accepted.iter().filter(|of| of.epoch as usize + 1 == known);
+        let stay = open.map(|of| of.value.stay().iter().map(|place| self.at(place)));
+        let stay: Vec<Vec<usize>> = stay.map(Iterator::collect).collect();
+        // A peer that was silent may be gone by what the others have accepted.
+        members.retain(|peer| stay.iter().all(|stay| stay.contains(peer)));
+        let can_end = stay
+            .iter()
+            .all(|stay| is_quorum(stay, |peer| members.contains(peer)));
         let is_core = 2 * members.len() > roster.len() && can_end;
         let reopens = reopening.iter().map(|plan| plan.wait + REOPENS);
         self.core.due = Some(self.now + reopens.sum::<Duration>());

@@ -45,7 +45,9 @@ impl Judge {
             // Every epoch begins the measurement anew.
             let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
             let kept = u32::from(!anew);
-            let longer = (plan.turn() - first.turn()) * u32::from(!bundle.paused);
+            // A peer alone costs no other anything.
+            let costs = !bundle.paused && canonical.roster(turn).len() > 1;
+            let longer = (plan.turn() - first.turn()) * u32::from(costs);
             let before = cost;
             cost = cost * kept + longer;
             let given_back = (plan.turn() - longer) * slowing / REFILL;
