@@ -32,8 +32,8 @@ pub fn quoted(path: &Path) -> String {
 pub const REJOIN_HINT: &str = "if you played in this match, rejoin it: demo-rts rejoin FILE.replay, or: demo-rts rejoin TICKET";
 
 /// Tells a player whose recording contradicts the history of the others how to go on by it.
-pub const OTHER_HISTORY_HINT: &str =
-    "to go on by the others' history all the same, add --accept-other-history";
+pub const OTHER_HISTORY_HINT: &str = "others may hold your history: reopen the match with `demo-rts host --from FILE`, or go on by the history of these \
+     players all the same: add --accept-other-history";
 
 /// How to reopen a match that no peer runs any more, from this replay and key.
 pub fn reopen_hint(replay: Option<&Path>, identity: Option<&Path>) -> String {

@@ -434,8 +434,8 @@ pub enum EndReason {
         /// The players that are missing.
         missing: Vec<SeatInfo>,
     },
-    /// The others go on by a history that lacks turns which some of them have signed, as this peer's recording proves, or
-    /// which are final in this peer's recording: they have lost these turns, or made up another history.
+    /// The others have lost turns, or made up another history. Some of them have signed what it lacks, as the recording
+    /// proves, or this run has logged it as final.
     /// [`Rejoin::accepts_other_history`](crate::Rejoin::accepts_other_history) goes on by it all the same.
     #[error(
         "the others' history is not the one that this recording holds up to turn {turn}{}",
@@ -444,7 +444,7 @@ pub enum EndReason {
     Contradicted {
         /// The players that have signed it; empty where the recording holds no such signature.
         signers: Vec<SeatInfo>,
-        /// The last turn that they have signed, or that is final in the recording.
+        /// The last turn that they have signed, or that this run has logged as final.
         turn: TurnNumber,
     },
     /// The network thread failed.

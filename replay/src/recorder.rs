@@ -131,7 +131,8 @@ impl Recorder {
             codec: Codec::default(),
             match_time: Duration::ZERO,
             next_checksum_at: CHECKSUMS_EVERY,
-            next_attests_at: ATTESTS_EVERY,
+            // Those of an earlier recording come with the first turn.
+            next_attests_at: Duration::ZERO,
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,

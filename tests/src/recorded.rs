@@ -248,7 +248,7 @@ impl Surroundings for Peers {
                 assert_eq!(
                     turns as usize,
                     self.turns.len(),
-                    "the world is where the session accepts_other_history it to be"
+                    "the world is where the session believes it to be"
                 );
                 let mut bytes = Vec::new();
                 let world = self.world.as_ref();

@@ -56,8 +56,13 @@ impl Again {
             port.parse().ok()
         });
         let port = port.unwrap_or(listen.port());
+        // The player's word for one history is no word for the next one.
+        let common = Common {
+            accept_other_history: false,
+            ..common.clone()
+        };
         (key == KeyChoice::Kept).then(|| Again {
-            common: common.clone(),
+            common,
             listen: SocketAddr::new(listen.ip(), port),
         })
     }

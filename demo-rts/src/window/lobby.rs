@@ -272,14 +272,15 @@ impl Lobby {
         if !self.has_ways() {
             return Vec::new();
         }
-        let other_way = match self.ended.as_ref().map(|ended| &ended.reason) {
-            Some(EndReason::Contradicted { .. }) => {
-                (super::words::ACCEPT_HISTORY, Pressed::AcceptHistory)
-            }
-            _ => (super::words::REOPEN, Pressed::GoOn(Way::Reopen)),
-        };
-        let alone = (super::words::GO_ON_ALONE, Pressed::GoOn(Way::Alone));
-        vec![alone, other_way]
+        let mut ways = vec![
+            (super::words::GO_ON_ALONE, Pressed::GoOn(Way::Alone)),
+            (super::words::REOPEN, Pressed::GoOn(Way::Reopen)),
+        ];
+        let reason = self.ended.as_ref().map(|ended| &ended.reason);
+        if let Some(EndReason::Contradicted { .. }) = reason {
+            ways.push((super::words::ACCEPT_HISTORY, Pressed::AcceptHistory));
+        }
+        ways
     }
 
     /// Whether the player of this joiner may reopen the match, or go on alone.

@@ -91,7 +91,7 @@ impl EncodedLog {
     /// Appends a record.
     ///
     /// # Panics
-    /// When a bundle does not follow the one before it: turns have no holes.
+    /// When a bundle does not follow the one before it: turns have no holes. A keyframe counts as the turns before it.
     pub fn append(&mut self, record: &Record) {
         let last = match self.chunks.last_mut() {
             Some(last) if last.bytes.len() < CHUNK => last,

@@ -89,12 +89,6 @@ impl RosterCause {
 }
 
 impl RosterChange {
-    /// Whether peers of the epoch before may have executed turns that do not count: one of them has signed two histories, or
-    /// told of another world.
-    pub(crate) fn settles_a_dispute(&self) -> bool {
-        !self.value.cheats.is_empty() || !self.value.minority.is_empty()
-    }
-
     /// The peers `gone` from the roster, by cause. A peer that is not in `removed` had left by itself, as had those that
     /// the value says so of.
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {

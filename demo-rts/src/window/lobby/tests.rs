@@ -464,7 +464,10 @@ fn a_joiner_may_accept_the_history_that_its_recording_contradicts() {
     let (signers, turn) = (Vec::new(), TurnNumber(20));
     lobby.ended = Some(ended(EndReason::Contradicted { signers, turn }));
     let labels: Vec<&str> = lobby.ways().iter().map(|(label, _)| *label).collect();
-    assert_eq!(labels, ["Go on alone", "Accept their history"]);
+    assert_eq!(
+        labels,
+        ["Go on alone", "Reopen the match", "Accept their history"]
+    );
     lobby.accept_history();
     let run = lobby.goes_on.take().expect("a new run");
     assert!(run.accepts_other_history());

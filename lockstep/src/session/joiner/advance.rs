@@ -1,12 +1,12 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
 use super::{Joiner, Known, Next, Stage, proved};
-use crate::log::{Record, RosterChange, Start, bars, encode_change};
+use crate::log::{Record, RosterChange, SignedBatch, Start, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::LogWindow;
 use crate::session::rejoin::{
-    Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
+    Ask, Confirmed, Returned, Settled, attesting, head_at, in_reach, members_after, seats_of,
 };
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, JoinRefused, LinkId, MatchId, TurnNumber};
@@ -384,7 +384,14 @@ impl Joiner {
             due: due.unwrap_or(core.now),
             early: self.admission.take_early(),
         });
+        // What others have signed of this history goes from recording to recording.
+        let (log, signer) = (log.verified(), core.signer.as_ref());
+        let attests = self.attests.iter();
+        let attests = attests.filter(|attest| attesting(attest, log, signer).is_some());
+        let attests: Vec<SignedBatch> = attests.cloned().collect();
         core.out.extend(self.world.settle(cut));
+        let attests = attests.into_iter().map(Record::Attest);
+        core.out.extend(attests.map(Output::Append));
         if let Some((_, change)) = returned.branches.last() {
             core.event(Event::Branched {
                 turn: TurnNumber(change.value.cut),

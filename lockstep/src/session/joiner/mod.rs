@@ -205,8 +205,8 @@ impl Joiner {
             keyframe: None,
             accepted: None,
             signed: None,
-            attests: Vec::new(),
-            accepts_other_history: false,
+            attests: context.attests,
+            accepts_other_history: context.accepts_other_history,
         };
         let log = AttestedLog::of(reopened.log);
         let world = match context.held {

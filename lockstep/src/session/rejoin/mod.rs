@@ -57,5 +57,5 @@ pub(crate) use serve::Asked;
 pub(crate) use serve::Serve;
 pub(crate) use sources::{Answered, Checked, GIVE_UP, Sources, SourcesFacts};
 pub(crate) use start_check::{Unfit, place_in};
-pub(crate) use testimony::{Contradiction, Testimony};
+pub(crate) use testimony::{Contradiction, Testimony, attesting};
 pub(crate) use world::{DetachedWorld, World};

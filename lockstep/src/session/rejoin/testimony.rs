@@ -2,7 +2,7 @@
 //! it cannot take back what its members signed.
 
 use crate::limits::LONGEST_DELAY;
-use crate::log::{Head, Peers, RosterChange, SignedBatch, VerifiedLog};
+use crate::log::{Batch, Head, Peers, SignedBatch, VerifiedLog};
 use crate::sign::Signer;
 use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
 
@@ -39,11 +39,8 @@ impl Testimony {
     ) -> Self {
         let signed = attests.iter().filter(|attest| attest.peer != me);
         let signed = signed.filter_map(|attest| {
-            let batch = log.head().read(attest, signer)?;
+            let batch = attesting(attest, log, signer)?;
             let turns = batch.complete;
-            if log.hash_after(turns) != Some(batch.log_hash) {
-                return None;
-            }
             let least = turns.saturating_sub(LONGEST_DELAY);
             let hashes = (least..=turns).rev().map(|turns| log.hash_after(turns));
             Some(Signed {
@@ -63,30 +60,36 @@ impl Testimony {
         self.contradicted(log, head, None)
     }
 
-    /// The same, where a reopening is to end the last epoch of a log there.
-    pub(crate) fn contradicted_at_end(&self, log: &VerifiedLog) -> Option<Contradiction> {
-        self.contradicted(log, log.head(), Some(log.head().epoch()))
+    /// The same, where a reopening is to end this epoch of a log after so many turns.
+    pub(crate) fn contradicted_at(
+        &self,
+        log: &VerifiedLog,
+        epoch: u32,
+        cut: u32,
+    ) -> Option<Contradiction> {
+        self.contradicted(log, log.head(), Some((epoch, cut)))
     }
 
     fn contradicted(
         &self,
         log: &VerifiedLog,
         head: &Head,
-        ends: Option<u32>,
+        ends: Option<(u32, u32)>,
     ) -> Option<Contradiction> {
         let members = self.signed.iter();
         let members = members.filter(|signed| head.roster().contains(signed.peer));
         let lies = members.filter(|signed| {
-            let mut changes = head.changes().iter();
+            let before = |epoch: u32| ends.is_none_or(|(ends, _)| epoch < ends);
+            let mut changes = head.changes().iter().filter(|change| before(change.epoch));
             let change = changes.find(|change| change.epoch == signed.epoch);
             // Peers execute turns that a proved cheat has sealed twice, until they know of it.
-            if change.is_some_and(RosterChange::settles_a_dispute) {
+            if change.is_some_and(|change| !change.value.cheats.is_empty()) {
                 return false;
             }
             let cut = change.map(|change| change.value.cut);
             let cut = cut.or(ends
-                .filter(|epoch| *epoch == signed.epoch)
-                .map(|_| head.turns()));
+                .filter(|(epoch, _)| *epoch <= signed.epoch)
+                .map(|(_, cut)| cut));
             // Turns that were not final when the epoch ended may be taken back.
             let counts = cut.map_or(signed.turns, |cut| cut.min(signed.turns));
             let own = signed.hashes.get((signed.turns - counts) as usize);
@@ -99,6 +102,16 @@ impl Testimony {
             turn: TurnNumber(last.saturating_sub(1)),
         })
     }
+}
+
+/// The batch, where it is signed and attests this log.
+pub(crate) fn attesting(
+    attest: &SignedBatch,
+    log: &VerifiedLog,
+    signer: &dyn Signer,
+) -> Option<Batch> {
+    let batch = log.head().read(attest, signer)?;
+    (log.hash_after(batch.complete) == Some(batch.log_hash)).then_some(batch)
 }
 
 impl Contradiction {
@@ -114,8 +127,8 @@ impl Contradiction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::fixture::{false_alarm, report, signer, start, turn, turns};
-    use crate::log::{Record, What};
+    use crate::log::fixture::{decided, false_alarm, report, signer, start, turn, turns};
+    use crate::log::{Record, Value, What};
 
     fn log(records: &[Record]) -> VerifiedLog {
         VerifiedLog::of(start(3), records, &signer(0))
@@ -183,9 +196,25 @@ mod tests {
             let found = contradicted(&testimony([20, 11]), &log(&other));
             assert_eq!(found.is_some(), contradicts, "cut {cut}");
             // The same, where a reopening is to end the epoch there.
-            let at_end = testimony([20, 11]).contradicted_at_end(&log(&turns(cut)));
+            let at_end = testimony([20, 11]).contradicted_at(&log(&turns(20)), 0, cut);
             assert_eq!(at_end.is_some(), contradicts, "cut {cut}");
         }
+    }
+
+    #[test]
+    fn a_minority_that_was_made_up_excuses_no_other_history() {
+        let mut other = turns(4);
+        let hash = log(&other).head().hash();
+        let value = Value {
+            minority: Peers(0b100),
+            ..Value::of(Peers(0b011), 4).with_log(hash)
+        };
+        other.push(Record::Roster(decided(&start(3), 0, value)));
+        other.extend(invented(4, 30));
+        let other = log(&other);
+        assert_eq!(other.head().turns(), 30, "it follows");
+        let found = contradicted(&testimony([20, 15]), &other);
+        assert_eq!(found, Some((Peers(0b011), 19)));
     }
 
     #[test]

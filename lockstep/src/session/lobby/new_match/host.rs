@@ -224,7 +224,7 @@ impl Base for NewMatch {
         if !standing.gathers || free.len() < wanted || crowded {
             return Err(full);
         }
-        // Where other peers may dial it: as seen from here first, then where it accepts_other_history to be.
+        // Where other peers may dial it: as seen from here first, then where it believes to be.
         let mut addresses = vec![core.links[&request.link].address.clone()];
         for address in told.into_iter().take(ADDRESSES) {
             if address.len() <= ADDRESS_BYTES && !addresses.contains(&address) {

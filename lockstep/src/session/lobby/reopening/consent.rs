@@ -162,7 +162,7 @@ impl Consent {
             return Answered::OtherHistory;
         }
         let reopening = wanted.reopening();
-        if let Some(found) = self.log.contradicted(reopening.roster()) {
+        if let Some(found) = self.log.contradicted(reopening.roster(), epoch, cut) {
             return Answered::Contradicted(found);
         }
         let attempt = wanted.attempt;

@@ -99,7 +99,7 @@ impl Returner {
             Answered::Contradicted(found) => {
                 core.refuse(self.link, JoinRefused::OtherHistory);
                 let signers = seats_of(self.consent.log().start(), found.peers);
-                return Step::End(found.reason(signers));
+                return self.turned_away(core, found.reason(signers));
             }
             Answered::OtherHistory => {
                 let why = JoinRefused::OtherHistory;

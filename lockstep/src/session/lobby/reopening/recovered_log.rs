@@ -101,9 +101,9 @@ impl RecoveredLog {
         self.signed
     }
 
-    /// Peers that go on by a reopening which ends this log here, and have signed another one.
-    pub(super) fn contradicted(&self, go_on: Peers) -> Option<Contradiction> {
-        let found = self.testimony.contradicted_at_end(&self.log)?;
+    /// Peers that go on by a reopening which ends this epoch of the log after so many turns, and have signed more.
+    pub(super) fn contradicted(&self, go_on: Peers, epoch: u32, cut: u32) -> Option<Contradiction> {
+        let found = self.testimony.contradicted_at(&self.log, epoch, cut)?;
         let peers = found.peers.and(go_on);
         (!peers.is_empty()).then_some(Contradiction { peers, ..found })
     }

@@ -358,6 +358,13 @@ impl Settlement {
             Some(open) => open.value.cut,
             None => newest_common(&held, voters).max(self.log.began()),
         };
+        if let Some(found) = self.log.contradicted(here, epoch, cut) {
+            settling.then = match facts.now < self.wait_until {
+                true => Then::Wait,
+                false => Then::Contradicted(found),
+            };
+            return settling;
+        }
         self.altered |= cut < self.log.turns();
         self.log.cut_back(facts.signer, epoch, cut);
         let runs = held.iter().filter(|(place, _)| here.contains(**place));
@@ -369,10 +376,6 @@ impl Settlement {
                 held: *turns >= cut,
             }
         });
-        if let Some(found) = self.log.contradicted(here) {
-            settling.then = Then::Contradicted(found);
-            return settling;
-        }
         let decided = open.map(|open| open.adopted(self.me()));
         let tip = self.log.tip();
         let proposal = Proposal {

@@ -52,20 +52,18 @@ fn signers(net: &Net, at: usize) -> Option<Vec<Seat>> {
 
 #[test]
 fn a_joiner_does_not_follow_a_history_that_lacks_what_its_host_has_signed() {
-    for (lost, accepts_other_history) in [(30, false), (30, true), (4, false)] {
+    for (lost, accepts_other_history) in [(30, false), (30, true), (4, false), (0, false)] {
         let (mut net, disks, from) = dead_peers(2);
         let cut_off = disks[0].clone().without_last(lost);
         net.reopens(0, 90, &cut_off, Duration::from_secs(1));
         net.wait(6);
         assert!(net.reopened_at(0).is_some(), "it has the tie-break");
-        comes_back(
-            &mut net,
-            1,
-            Rejoin {
-                accepts_other_history,
-                ..from
-            },
-        );
+        let signed = from.attests.clone();
+        let from = Rejoin {
+            accepts_other_history,
+            ..from
+        };
+        comes_back(&mut net, 1, from);
         net.wait(30);
         let refuses = lost > 8 && !accepts_other_history;
         assert_eq!(
@@ -79,6 +77,11 @@ fn a_joiner_does_not_follow_a_history_that_lacks_what_its_host_has_signed() {
             !refuses
         );
         assert!(net.faults(1).is_empty(), "a loss of power is no fault");
+        // The new recording has what others have signed of its turns.
+        let mut records = net.peers[1].records.iter();
+        let carried =
+            records.any(|record| matches!(record, Record::Attest(of) if signed.contains(of)));
+        assert_eq!(carried, lost == 0, "{lost} lost");
     }
 }
 
