@@ -289,15 +289,20 @@ impl Roster {
         let reasons = view.excused.or(view.minority).or(view.cheats);
         let removed = self.voters.members().without(stay.or(reasons));
         let is_asked_to = ballot.peer == self.me || removed.contains(self.me);
-        let others = self.voters.members().without(removed);
-        let wants = |(by, accept): (&u8, &(Ballot, Value))| {
-            *by != ballot.peer && others.contains(*by) && *accept == (ballot, value)
-        };
         let own = std::iter::once(self.me).collect();
         !removed.is_empty()
             && is_asked_to
             && !decides(self.voters, value, own)
-            && !self.accepts.iter().any(wants)
+            && !self.is_wanted_by_others(ballot, value, removed)
+    }
+
+    /// Whether a voter has accepted a value that is neither its coordinator nor removed by it.
+    fn is_wanted_by_others(&self, ballot: Ballot, value: Value, removed: Peers) -> bool {
+        let others = self.voters.members().without(removed);
+        let mut accepts = self.accepts.iter();
+        accepts.any(|(by, accept)| {
+            *by != ballot.peer && others.contains(*by) && *accept == (ballot, value)
+        })
     }
 
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
@@ -320,7 +325,11 @@ impl Roster {
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known =
             value.cheats.is_within(view.cheats) && value.minority.is_within(view.evident_minority);
-        let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
+        // What others have accepted binds later ballots: the coordinator does not undo it where a peer is heard again.
+        let gone = self.voters.members().without(value.stay());
+        let binds = ballot.peer == self.me && self.is_wanted_by_others(ballot, value, gone);
+        let keeps_present = binds || self.keeps_present(&value, view);
+        let known = known && self.keeps_enough(&value, view) && keeps_present;
         if !known || stays && unlike || self.waits_for_others((ballot, value), view) {
             return;
         }
