@@ -31,7 +31,7 @@ pub fn quoted(path: &Path) -> String {
 /// Tells a refused joiner how a player of the match rejoins it.
 pub const REJOIN_HINT: &str = "if you played in this match, rejoin it: demo-rts rejoin FILE.replay, or: demo-rts rejoin TICKET";
 
-/// Tells a player whose recording contradicts the history of the others how to go on by it.
+/// The hint where a recording contradicts the history of the others: how its player goes on.
 pub const OTHER_HISTORY_HINT: &str = "others may hold your history: reopen the match with `demo-rts host --from FILE`, or go on by the history of these \
      players all the same: add --accept-other-history";
 

@@ -42,7 +42,7 @@ const CHUNK: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     at: u64,
-    /// The chunk that the place is in, or at whose end.
+    /// The chunk that the place is in, or ends.
     chunk: usize,
     codec: Codec,
 }

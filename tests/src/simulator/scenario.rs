@@ -319,7 +319,7 @@ impl Scenario {
         (0..self.peers.len()).any(|peer| self.may_differ(peer))
     }
 
-    /// The peers whose machine is slow for a while, or that say so.
+    /// The number of peers with a machine that is slow for a while, or that say so.
     pub fn slowing(&self) -> usize {
         let slows = |plan: &&PeerPlan| {
             let lies = matches!(plan.hostile, Some(Hostile::LiesOfLoad(_)));

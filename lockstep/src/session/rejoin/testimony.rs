@@ -115,7 +115,7 @@ pub(crate) fn attesting(
 }
 
 impl Contradiction {
-    /// How it ends a part in the match, whose seats these are.
+    /// The reason by which it ends a part in the match, with the seats of the peers that signed.
     pub(crate) fn reason(self, seats: Vec<SeatInfo>) -> EndReason {
         EndReason::Contradicted {
             signers: seats,

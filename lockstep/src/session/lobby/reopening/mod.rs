@@ -132,7 +132,7 @@ fn carry_out(core: &mut Core, finding: Finding) -> bool {
     false
 }
 
-/// Has the store keep the signature of a reopening whose cut is at the end of this log, and the accept that goes with it.
+/// The store is to keep the signature of a reopening that ends this log here, and the accept that goes with it.
 /// The log that an earlier run has recorded comes before both. The number by which the store says that it is done.
 ///
 /// # Errors
