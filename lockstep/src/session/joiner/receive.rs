@@ -35,14 +35,14 @@ impl Joiner {
             // The other end is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
             Control::End { .. } => self.hear_end(core, link, message),
-            Control::Words(_)
-            | Control::Lobby(_)
-            | Control::Pings(_)
-            | Control::Reopen(_)
-            | Control::Rejoin { .. } => {}
+            Control::Lobby(_) | Control::Pings(_) | Control::Reopen(_) | Control::Rejoin { .. } => {
+            }
             // It asks for branches itself, while it searches.
             Control::Branch { .. } if self.searches() => {}
-            Control::Roster(_) | Control::Evidence(_) | Control::Branch { .. } => {
+            Control::Roster(_)
+            | Control::Words(_)
+            | Control::Evidence(_)
+            | Control::Branch { .. } => {
                 let from = core.links.get(&link).and_then(|link| link.proved);
                 if from.is_some_and(|(peer, _)| self.sources.is_contact(peer)) {
                     self.admission.keep_early(link, message);

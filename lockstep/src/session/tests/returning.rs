@@ -28,6 +28,24 @@ fn joiner_that_sleeps_does_not_give_up() {
 }
 
 #[test]
+fn a_peer_alone_that_sleeps_once_it_has_admitted_a_joiner_goes_on_with_it() {
+    for asleep_after in (0..800).step_by(40) {
+        let mut net = Net::new(2, Plan::default(), None);
+        net.run(Duration::from_secs(5));
+        net.kill(1);
+        net.run(Duration::from_secs(12));
+        assert_eq!(net.causes(0), [RosterCause::Lost]);
+        net.restart(1, 99, Vec::new(), &[0]);
+        net.run(net.now() + Duration::from_millis(asleep_after));
+        net.stop(0, Duration::from_millis(1_800));
+        net.run(net.now() + Duration::from_secs(20));
+        let admitted = [RosterCause::Lost, RosterCause::Rejoined];
+        assert_eq!(net.causes(0), admitted, "asleep after {asleep_after} ms");
+        net.is_one_of_them(1, 0);
+    }
+}
+
+#[test]
 fn joiner_whose_only_contact_dies_asks_a_peer_that_dials_it() {
     for with_log in [false, true] {
         let mut net = Net::new(5, Plan::default(), None);
