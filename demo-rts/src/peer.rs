@@ -99,6 +99,8 @@ pub struct Launch {
     pub ready: bool,
     /// A recording other than to the file of the options, and the cell for its path.
     pub recording: Option<(Box<dyn LogStore>, RecordedTo)>,
+    /// Whether its player can answer players that ask to be let in.
+    pub takes_askers: bool,
 }
 
 impl Default for Launch {
@@ -106,6 +108,7 @@ impl Default for Launch {
         Launch {
             ready: true,
             recording: None,
+            takes_askers: false,
         }
     }
 }
@@ -280,6 +283,7 @@ impl Peer {
                     turn_limit: common.turns,
                     ..*terms
                 };
+                config.host.takes_askers = beginning.takes_askers;
                 config.own_seats = bots.saturating_add(1);
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());

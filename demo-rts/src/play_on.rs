@@ -146,6 +146,7 @@ impl Found {
         let beginning = Launch {
             ready: true,
             recording,
+            ..Launch::default()
         };
         let part = Part::PlayOn { from: &from };
         Peer::begin(&part, bots, &common, KeyChoice::Ephemeral, beginning)

@@ -19,6 +19,11 @@ pub enum Event {
         /// The plan that it begins with.
         plan: Plan,
     },
+    /// Players ask the host of this lobby to let them in: all that wait now. They come without the ticket's secret, as from
+    /// the local network.
+    Askers(Vec<Asker>),
+    /// The host's player is asked to let this peer in, which has no ticket.
+    Asked,
     /// Turn 0 begins, or the first turn behind the moment that is played on from.
     Started {
         /// The match.
@@ -279,6 +284,19 @@ pub struct LobbyPeer {
     pub ready: bool,
 }
 
+/// A player that asks a lobby's host to let it in. What it says of itself is not proved, but for the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Its key.
+    pub peer: PeerId,
+    /// What it calls itself.
+    pub name: String,
+    /// Its build, as it says.
+    pub build: String,
+    /// Its address, as seen from here.
+    pub address: String,
+}
+
 /// Two worlds differ after the same turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desync {
@@ -536,6 +554,9 @@ pub enum JoinRefused {
     /// The host's player removed this peer.
     #[error("the host removed this player from its lobby")]
     Removed,
+    /// The host's player was asked, and did not let this peer in; or too many asked at once.
+    #[error("the host did not let this player in: ask it for the ticket")]
+    TurnedAway,
 }
 
 /// What a peer did that no correct peer does.

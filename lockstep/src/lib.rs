@@ -130,8 +130,8 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
-    Status,
+    Asker, Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer,
+    Refused, Status,
 };
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};

@@ -4,6 +4,7 @@
 mod alone;
 mod asked;
 mod clock;
+mod lobby;
 mod log_thread;
 mod network;
 mod report;
@@ -15,8 +16,8 @@ use crate::session::{
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
-    CommandId, Contact, Event, Limits, MatchId, Moment, PeerId, Plan, Refused, Rejoin, Status,
-    Ticket, Traffic, Transport, TurnNumber,
+    CommandId, Contact, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket,
+    Traffic, Transport, TurnNumber,
 };
 use alone::Alone;
 use asked::Asked;
@@ -88,6 +89,9 @@ pub struct Hosting {
     pub terms: Terms,
     /// How long the ticket invites. Default one day.
     pub invite_for: Duration,
+    /// Whether players without the ticket's secret may ask this player to let them in, as [`Event::Askers`] tells. Default
+    /// false: they are refused.
+    pub takes_askers: bool,
 }
 
 impl Default for Hosting {
@@ -95,6 +99,7 @@ impl Default for Hosting {
         Hosting {
             terms: Terms::default(),
             invite_for: Duration::from_secs(24 * 3_600),
+            takes_askers: false,
         }
     }
 }
@@ -210,6 +215,7 @@ impl Live {
             match_id,
             secret,
             expires: Some(config.host.invite_for),
+            takes_askers: config.host.takes_askers,
             setup,
             rules,
             terms: config.host.terms,
@@ -292,6 +298,7 @@ impl Live {
             match_id: MatchId(random()?),
             secret: random()?,
             expires: None,
+            takes_askers: false,
             setup,
             rules,
             terms: Terms {
@@ -366,18 +373,6 @@ impl Live {
     /// to the one before. A match that a quorum carries on, and a reopening, still come first.
     pub fn enter_branch(&mut self, branch: MatchId) {
         self.tell(Input::EnterBranch(branch));
-    }
-
-    /// Of the host of a lobby: removes a guest, and refuses its key for as long as this lobby lasts. An attempt to begin is
-    /// made anew without it. Without effect for a key that is no guest's, in a reopening, and once the match has begun.
-    pub fn remove_guest(&mut self, guest: PeerId) {
-        self.tell(Input::RemoveGuest(guest));
-    }
-
-    /// Of the host of a [reopening](Self::reopen): goes on as soon as those that came are a quorum, at the earliest 3 s after
-    /// it began, and does not wait for the rest. Missing players may still [rejoin](Self::rejoin). Without effect elsewhere.
-    pub fn begin_now(&mut self) {
-        self.tell(Input::BeginNow);
     }
 
     /// Tells a joiner where a peer of its match may be found, as by an announcement on the local network. Without effect

@@ -27,7 +27,8 @@ use std::str::FromStr;
 pub struct Ticket {
     /// The match.
     pub match_id: MatchId,
-    /// What a joiner must know to be admitted.
+    /// What a joiner must know to be admitted. Zeros where the ticket admits no player by itself, as one that was announced
+    /// to all: the host's player is asked then, where the host takes that.
     pub secret: [u8; 16],
     /// The host's key.
     pub host: PeerId,
@@ -71,6 +72,14 @@ pub enum TicketError {
 }
 
 impl Ticket {
+    /// The way to the host alone, which anybody may know.
+    pub fn without_secret(&self) -> Ticket {
+        Ticket {
+            secret: NO_SECRET,
+            ..self.clone()
+        }
+    }
+
     /// Whether it has expired at `now_unix_s`, seconds since 1970.
     pub fn is_expired(&self, now_unix_s: u64) -> bool {
         now_unix_s > self.expires_unix_s
@@ -256,6 +265,8 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     sum
 }
 
+/// The secret of a ticket that admits no player by itself.
+pub(crate) const NO_SECRET: [u8; 16] = [0; 16];
 const PREFIX: &str = "ls";
 const VERSION: u32 = 1;
 const MAX_TEXT_BYTES: usize = 600;

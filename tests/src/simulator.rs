@@ -497,6 +497,7 @@ fn host<W: Playable>(
         match_id,
         secret,
         expires: None,
+        takes_askers: false,
         setup: setup.to_vec(),
         rules: W::rules(&decoded),
         terms: Terms {

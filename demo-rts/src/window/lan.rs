@@ -16,15 +16,13 @@ pub struct Announcement {
     pub taken: u8,
     pub build: String,
     pub map: Option<MapKind>,
+    /// Whether new players may ask to join. A reopening, or a branch, is for players of its match.
+    pub is_open: bool,
+    /// The way to the host. All that listen read it, so it has no secret.
     pub ticket: Ticket,
 }
 
 impl Announcement {
-    /// Whether new players may join. A reopening, or a branch, is for players of its match: its ticket has no secret.
-    pub fn is_open(&self) -> bool {
-        self.ticket.secret != [0; 16]
-    }
-
     /// Where a player of a match is found that reopens it, or plays a branch of it.
     pub fn contact(&self) -> Contact {
         Contact {
@@ -43,7 +41,7 @@ impl Announcement {
     /// Its name on the network. Several players may announce one match that is not open.
     fn name(&self) -> String {
         let Ticket { match_id, host, .. } = &self.ticket;
-        match self.is_open() {
+        match self.is_open {
             true => match_id.to_string(),
             false => format!("{match_id}-{host}"),
         }
@@ -58,11 +56,14 @@ impl Announcement {
             ("taken".to_owned(), self.taken.to_string()),
             ("build".to_owned(), self.build.clone()),
         ];
+        if self.is_open {
+            texts.push(("open".to_owned(), String::new()));
+        }
         texts.extend(
             self.map
                 .map(|map| ("map".to_owned(), map.name().to_owned())),
         );
-        let ticket = self.ticket.to_string();
+        let ticket = self.ticket.without_secret().to_string();
         // A ticket is ASCII, so any cut is valid.
         let parts = ticket.as_bytes().chunks(PART_BYTES);
         texts.extend(parts.enumerate().map(|(place, part)| {
@@ -100,7 +101,8 @@ impl Announcement {
             taken,
             build: word("build", BUILD_BYTES)?,
             map: text("map").and_then(named),
-            ticket: ticket.parse().ok()?,
+            is_open: text("open").is_some(),
+            ticket: ticket.parse::<Ticket>().ok()?.without_secret(),
         })
     }
 }
@@ -302,7 +304,7 @@ impl Drop for Lan {
 }
 
 const SERVICE: &str = "_demo-rts._udp.local.";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// Together with its key a text has at most 255 bytes.
 const PART_BYTES: usize = 240;
 const MOST_PARTS: usize = 4;
@@ -329,9 +331,10 @@ mod tests {
             taken: 1,
             build: "demo-rts 0.1.0".to_owned(),
             map: Some(MapKind::Lakes),
+            is_open: true,
             ticket: Ticket {
                 match_id: MatchId([id; 16]),
-                secret: [2; 16],
+                secret: [0; 16],
                 host: PeerId([3; 32]),
                 addresses: (0..8)
                     .map(|n| format!("[fe80::{id}:2:3:{n}]:4000"))
@@ -361,19 +364,27 @@ mod tests {
     }
 
     #[test]
+    fn an_announcement_tells_no_secret() {
+        let mut invites = announcement(1);
+        invites.ticket.secret = [2; 16];
+        assert_eq!(read(&invites.to_texts()), Some(announcement(1)));
+        let secret = invites.ticket.to_string();
+        let texts: String = invites
+            .to_texts()
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
+        let common = texts.split_once("ls1-").map(|(_, ticket)| ticket);
+        assert!(!secret.ends_with(common.expect("a ticket")));
+    }
+
+    #[test]
     fn players_that_announce_one_match_for_its_own_players_have_names_of_their_own() {
-        let open = announcement(1);
         let mut reopened = announcement(1);
-        reopened.ticket.secret = [0; 16];
+        reopened.is_open = false;
         let mut branch = reopened.clone();
         branch.ticket.host = PeerId([9; 32]);
-        assert!(open.is_open() && !reopened.is_open());
         assert_eq!(read(&reopened.to_texts()), Some(reopened.clone()));
-        assert_eq!(
-            reopened.to_texts().len(),
-            open.to_texts().len(),
-            "no more is told"
-        );
         assert_ne!(reopened.name(), branch.name());
         assert!(reopened.name().len() <= 63, "a label of a name");
     }
@@ -383,7 +394,7 @@ mod tests {
         let good = announcement(1).to_texts();
         let long = "x".repeat(33);
         for (key, value) in [
-            ("v", "2"),
+            ("v", "1"),
             ("seats", "0"),
             ("seats", "200"),
             ("taken", "5"),

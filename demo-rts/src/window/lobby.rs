@@ -18,7 +18,7 @@ use crate::peer::{self, BUILD, NewRun, Part, Peer, REOPENS_FOR, Way};
 use crate::world::Setup;
 use draw::notice;
 use lockstep::log::{EncodedLog, Start};
-use lockstep::{EndReason, Ended, Event, LobbyPeer, PeerId, Plan, SeatInfo, Status};
+use lockstep::{Asker, EndReason, Ended, Event, LobbyPeer, PeerId, Plan, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -97,6 +97,10 @@ pub struct Lobby {
     peer: Option<Peer>,
     kind: Kind,
     here: Vec<LobbyPeer>,
+    /// Players that ask to be let in.
+    askers: Vec<Asker>,
+    /// The host's player is asked to let this peer in.
+    asked: bool,
     /// Number of seats and plan, as the host announced them.
     terms: Option<(u8, Plan)>,
     ready: bool,
@@ -131,6 +135,8 @@ impl Lobby {
             ready: matches!(kind, Kind::Rejoin { .. } | Kind::Reopen { .. }),
             kind,
             here: Vec::new(),
+            askers: Vec::new(),
+            asked: false,
             terms: None,
             quorum_lost: false,
             goes_on: None,
@@ -175,6 +181,14 @@ impl Lobby {
                     let before = std::mem::replace(&mut self.here, peers.clone());
                     note_changes(&mut self.chat, &before, &self.here);
                 }
+                Event::Askers(askers) => {
+                    let before = std::mem::replace(&mut self.askers, askers.clone());
+                    let is_new = |asker: &&Asker| before.iter().all(|one| one.peer != asker.peer);
+                    for asker in self.askers.iter().filter(is_new) {
+                        say(&mut self.chat, words::asks(&asker.name, &asker.address));
+                    }
+                }
+                Event::Asked => self.asked = true,
                 Event::Chat { from, text, .. } => say(&mut self.chat, format!("{from}: {text}")),
                 Event::Started { .. } => began = true,
                 Event::NoQuorum { .. } => self.quorum_lost = true,
@@ -335,6 +349,7 @@ impl Lobby {
             taken: u8::try_from(taken).unwrap_or(seats).min(seats),
             build: BUILD.to_owned(),
             map,
+            is_open: matches!(self.kind, Kind::Host { .. }),
             ticket,
         })
     }
@@ -403,6 +418,7 @@ impl Lobby {
                     false => words::awaited(open),
                 }
             }
+            true if self.asked => words::ASKED.to_owned(),
             true => words::CONNECTING.to_owned(),
             false => words::missing(open, unready),
         }
@@ -512,6 +528,11 @@ impl Screen for Lobby {
                     peer.game().source().remove_guest(guest);
                 }
             }
+            Some(Pressed::Admit(asker)) => {
+                if let Some(peer) = &mut self.peer {
+                    peer.game().source().admit_guest(asker);
+                }
+            }
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
             Some(Pressed::Leave) => self.leave(),
             None if copies => self.copy_ticket(),
@@ -539,8 +560,10 @@ enum Pressed {
     Enter,
     /// With those that came to a reopening.
     BeginNow,
-    /// A guest, from this peer's lobby.
+    /// A guest, from this peer's lobby, or a player that asks.
     Remove(PeerId),
+    /// A player that asks.
+    Admit(PeerId),
     Leave,
 }
 

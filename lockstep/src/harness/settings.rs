@@ -24,6 +24,7 @@ pub fn hosted(seats: u8) -> HostConfig {
         match_id: MATCH,
         secret: SECRET,
         expires: None,
+        takes_askers: false,
         setup: Vec::new(),
         rules: RULES,
         terms: Terms {

@@ -86,8 +86,11 @@ pub enum Input<'a> {
     /// The player of a joiner says to enter this branch, once [`Event::BranchFound`](crate::Event::BranchFound) has told
     /// of it.
     EnterBranch(MatchId),
-    /// The player of a lobby's host removes this guest: its key does not enter this lobby again.
+    /// The player of a lobby's host removes this guest, or turns away this player that asks: its key does not enter this
+    /// lobby again.
     RemoveGuest(PeerId),
+    /// The player of a lobby's host lets in this player that asks, as [`Event::Askers`](crate::Event::Askers) told.
+    AdmitGuest(PeerId),
     /// The player of a reopening's host goes on with those that are here, as soon as they are a quorum.
     BeginNow,
     /// A peer of the match that a joiner looks for may be found at these addresses. One that the joiner does not know to be
@@ -225,7 +228,7 @@ pub enum Role {
     Join {
         /// The match.
         match_id: MatchId,
-        /// The ticket's secret.
+        /// The ticket's secret. Zeros: this peer has none, and asks the host's player.
         secret: [u8; 16],
         /// The host's key.
         host: PeerId,
@@ -278,6 +281,8 @@ pub struct HostConfig {
     pub secret: [u8; 16],
     /// When the invitation expires, on the session's clock; `None`: never.
     pub expires: Option<Duration>,
+    /// Whether players without the secret may ask this host's player.
+    pub takes_askers: bool,
     /// The game's own setup, encoded.
     pub setup: Vec<u8>,
     /// The rules in force.

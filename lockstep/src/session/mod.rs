@@ -359,6 +359,11 @@ impl Session {
                     self.step(step);
                 }
             }
+            Input::AdmitGuest(guest) => {
+                if let Phase::Lobby(lobby) = &mut self.phase {
+                    lobby.admit_guest(core, guest);
+                }
+            }
             Input::BeginNow => {
                 if let Phase::Lobby(lobby) = &mut self.phase {
                     lobby.begin_now(core);

@@ -101,6 +101,8 @@ pub(crate) enum Control {
         change: Vec<u8>,
         match_id: MatchId,
     },
+    /// Host to a joiner without the secret: my player is asked.
+    Asked,
 }
 
 impl Control {

@@ -523,6 +523,7 @@ impl Game {
             taken: seats.saturating_sub(absent),
             build: BUILD.to_owned(),
             map: None,
+            is_open: false,
             ticket,
         })
     }

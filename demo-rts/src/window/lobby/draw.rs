@@ -23,7 +23,7 @@ impl Lobby {
         self.draw_map(ui, right);
         let mut pressed = None;
         let mut rows = Rows::new(left);
-        let removable = self.draw_seats(ui, &mut rows);
+        let answers = self.draw_seats(ui, &mut rows);
         rows.next(ui.units(4.0), 0.0);
         if let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) {
             let row = rows.next(text, ui.units(4.0));
@@ -84,9 +84,9 @@ impl Lobby {
             None => {}
         }
         // Last, so that no key press meets them by chance.
-        for (guest, button) in removable {
-            if ui.button(button, words::REMOVE_GUEST) {
-                pressed = Some(Pressed::Remove(guest));
+        for (label, button, answer) in answers {
+            if ui.button(button, label) {
+                pressed = Some(answer);
             }
         }
         pressed
@@ -153,8 +153,12 @@ impl Lobby {
         ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
     }
 
-    /// Draws the seats. Returns the guests that this peer can remove, and where the buttons for that belong.
-    fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) -> Vec<(PeerId, Rect)> {
+    /// Draws the seats, and in open ones the players that ask. Returns the buttons about them, and where they belong.
+    fn draw_seats(
+        &mut self,
+        ui: &mut Ui<'_>,
+        rows: &mut Rows,
+    ) -> Vec<(&'static str, Rect, Pressed)> {
         let pings = match &mut self.peer {
             Some(peer) => peer.game().source().stats().pings,
             None => Vec::new(),
@@ -167,10 +171,17 @@ impl Lobby {
         let bots = self.peer.as_ref().map(Peer::bots);
         let (high, gap, apart) = (ui.units(26.0), ui.units(2.0), ui.units(10.0));
         let wide = match self.kind {
-            Kind::Host { .. } => button_width(ui, words::REMOVE_GUEST),
+            Kind::Host { .. } => {
+                let labels = [words::REMOVE_GUEST, words::TURN_AWAY];
+                labels
+                    .map(|label| button_width(ui, label))
+                    .into_iter()
+                    .fold(0.0, f32::max)
+            }
             _ => 0.0,
         };
-        let mut removable = Vec::new();
+        let mut buttons = Vec::new();
+        let mut askers = self.askers.iter();
         for (seat, place) in self.places().into_iter().enumerate() {
             let whole = rows.next(high, gap);
             let row = Rect::new(whole.x, whole.y, whole.w - wide, whole.h);
@@ -185,6 +196,22 @@ impl Lobby {
             let faint = theme::FAINT;
             line(ui, colour, theme::seat_name(seat), Weight::Regular, faint);
             let Some((peer, is_first)) = place else {
+                if let Some(asker) = askers.next() {
+                    let admits = button_width(ui, words::LET_IN);
+                    let right = row.right() - admits - apart;
+                    let text = Rect::new(name.x, row.y, (right - name.x).max(0.0), row.h);
+                    let asks = words::asks(&asker.name, &asker.address);
+                    line(ui, text, &asks, Weight::Regular, theme::ACCENT);
+                    let button = Rect::new(row.right() - admits, row.y, admits, row.h);
+                    buttons.push((words::LET_IN, button, Pressed::Admit(asker.peer)));
+                    let button = Rect::new(row.right(), row.y, wide, row.h);
+                    buttons.push((words::TURN_AWAY, button, Pressed::Remove(asker.peer)));
+                    if ui.is_pointed_at(text) && !asker.build.is_empty() {
+                        let build = words::build_of(&asker.name, &asker.build);
+                        ui.tip(text, vec![(build, theme::TEXT)]);
+                    }
+                    continue;
+                }
                 let awaited = self.awaited(seat);
                 let text = awaited.unwrap_or(words::OPEN_SEAT);
                 line(ui, name, text, Weight::Regular, theme::OFF);
@@ -208,7 +235,7 @@ impl Lobby {
             line(ui, name, &text, Weight::Bold, theme::TEXT);
             if wide > 0.0 && !is_own {
                 let button = Rect::new(row.right(), row.y, wide, row.h);
-                removable.push((peer.peer, button));
+                buttons.push((words::REMOVE_GUEST, button, Pressed::Remove(peer.peer)));
             }
             let (text, colour) = match peer.ready {
                 true => (words::READY, theme::GOOD),
@@ -227,7 +254,7 @@ impl Lobby {
                 line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
             }
         }
-        removable
+        buttons
     }
 
     /// The name of the missing player of a seat, if known.

@@ -1,7 +1,7 @@
 //! Lobbies under a flood of chat, and with as many players as possible.
 
 use super::*;
-use crate::peer::{Bots, KeyChoice};
+use crate::peer::{Bots, KeyChoice, Launch};
 use crate::window::input::{Click, Modifiers, MouseButton};
 use crate::window::menu::page;
 use crate::window::places::Places;
@@ -51,6 +51,8 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
         peer: None,
         kind,
         here,
+        askers: Vec::new(),
+        asked: false,
         terms: None,
         quorum_lost: false,
         goes_on: None,
@@ -325,7 +327,7 @@ fn a_reopening_is_announced_and_leads_a_joiner_to_a_host_that_has_moved() {
     let mut lobby = bare(front, kind, here);
     lobby.peer = Some(reopens);
     let announcement = lobby.announcement().expect("it is announced");
-    assert!(!announcement.is_open(), "for players of the match alone");
+    assert!(!announcement.is_open, "for players of the match alone");
     assert_eq!((announcement.seats, announcement.taken), (2, 1));
     let mut reopens = lobby.peer.take().unwrap();
     assert!(joiner.seeks_match());
@@ -366,82 +368,147 @@ fn the_ticket_of_a_branch_leads_a_joiner_there() {
     assert_eq!(joiner.branch(), alone.branch());
 }
 
+/// A lobby of a host in a window, and a guest of it.
+struct Guested {
+    lobby: Lobby,
+    guest: Peer,
+    canvas: Canvas,
+}
+
+impl Guested {
+    /// The guest comes with the ticket, or with the way to the host alone.
+    fn new(folder: &Path, by_ticket: bool) -> Guested {
+        let common = Common::default();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let hosts = Part::Host {
+            terms: Terms {
+                seats: 3,
+                ..Terms::default()
+            },
+            bots: 0,
+            listen,
+        };
+        let begin = |part: &Part<'_>, name: &str, takes_askers| {
+            let launch = Launch {
+                takes_askers,
+                ..Launch::default()
+            };
+            let common = Common {
+                name: Some(name.to_owned()),
+                ..options(folder, name)
+            };
+            Peer::begin(part, Bots::None, &common, KeyChoice::Kept, launch).unwrap()
+        };
+        let mut host = begin(&hosts, "host", true);
+        let ticket = host.ticket().unwrap();
+        let ticket = match by_ticket {
+            true => ticket.clone(),
+            false => ticket.without_secret(),
+        };
+        let joins = Part::Join {
+            ticket: &ticket,
+            listen,
+        };
+        let guest = begin(&joins, "guest", false);
+        let front = front(folder, &common);
+        front.settings.borrow_mut().local_network = false;
+        let mut lobby = bare(front, Kind::host(3, &common), Vec::new());
+        lobby.peer = Some(host);
+        Guested {
+            lobby,
+            guest,
+            canvas: Canvas::new(),
+        }
+    }
+
+    /// Shows a frame. Where these words are in it.
+    fn frame(&mut self, input: Input, words: &str) -> Option<(f32, f32)> {
+        let size = SIZES[0];
+        self.canvas.begin(size, 1.0);
+        let next = self.lobby.frame(&Input { size, ..input }, &mut self.canvas);
+        assert!(matches!(next, Next::Stay));
+        check_texts(&self.canvas);
+        let mut texts = self.canvas.texts().iter();
+        let found = texts.find(|text| text.text == words);
+        found.map(|text| text.area.centre())
+    }
+
+    /// Clicks a button, once it is there.
+    fn click(&mut self, label: &str) {
+        let at = until(label, || {
+            self.guest.poll(|_, _| {});
+            self.frame(Input::default(), label)
+        });
+        let click = Click {
+            button: MouseButton::Left,
+            at,
+            with: Modifiers::default(),
+            double: false,
+        };
+        let press = Input {
+            mouse: Some(at),
+            pressed: vec![click],
+            holds: vec![MouseButton::Left],
+            ..Input::default()
+        };
+        self.frame(press, label);
+        let release = Input {
+            mouse: Some(at),
+            released: vec![click],
+            ..Input::default()
+        };
+        self.frame(release, label);
+    }
+
+    fn end_of_guest(&mut self) -> EndReason {
+        until("the guest's end", || {
+            self.frame(Input::default(), "");
+            let events = self.guest.poll(|_, _| {}).into_iter();
+            let mut ends = events.filter_map(|event| match event {
+                Event::Ended(ended) => Some(ended.reason),
+                _ => None,
+            });
+            ends.next()
+        })
+    }
+}
+
 #[test]
 fn a_host_removes_a_guest_by_its_button() {
     let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let common = Common::default();
-    let hosts = Part::Host {
-        terms: Terms {
-            seats: 3,
-            ..Terms::default()
-        },
-        bots: 0,
-        listen,
-    };
-    let begin = |part: &Part<'_>, name| {
-        Peer::start(part, Bots::None, &options(folder, name), KeyChoice::Kept).unwrap()
-    };
-    let mut host = begin(&hosts, "host");
-    let ticket = host.ticket().unwrap();
-    let joins = Part::Join {
-        ticket: &ticket,
-        listen,
-    };
-    let mut guest = begin(&joins, "guest");
-    let front = front(folder, &common);
-    front.settings.borrow_mut().local_network = false;
-    let mut lobby = bare(front, Kind::host(3, &common), Vec::new());
-    lobby.peer = Some(host);
-    let mut canvas = Canvas::new();
-    let mut frame = |lobby: &mut Lobby, input: Input| {
-        canvas.begin(SIZES[0], 1.0);
-        let size = SIZES[0];
-        assert!(matches!(
-            lobby.frame(&Input { size, ..input }, &mut canvas),
-            Next::Stay
-        ));
-        let texts = canvas.texts().iter();
-        let remove = texts.filter(|text| text.text == words::REMOVE_GUEST);
-        remove.map(|text| text.area.centre()).collect::<Vec<_>>()
-    };
-    let at = until("a guest in the lobby", || {
-        guest.poll(|_, _| {});
-        frame(&mut lobby, Input::default()).first().copied()
-    });
-    let click = Click {
-        button: MouseButton::Left,
-        at,
-        with: Modifiers::default(),
-        double: false,
-    };
-    let press = Input {
-        mouse: Some(at),
-        pressed: vec![click],
-        holds: vec![MouseButton::Left],
-        ..Input::default()
-    };
-    frame(&mut lobby, press);
-    let release = Input {
-        mouse: Some(at),
-        released: vec![click],
-        ..Input::default()
-    };
-    frame(&mut lobby, release);
-    let reason = until("the guest's end", || {
-        frame(&mut lobby, Input::default());
-        let events = guest.poll(|_, _| {}).into_iter();
-        let mut ends = events.filter_map(|event| match event {
-            Event::Ended(ended) => Some(ended.reason),
-            _ => None,
-        });
-        ends.next()
-    });
+    let mut guested = Guested::new(folder.path(), true);
+    guested.click(words::REMOVE_GUEST);
+    let reason = guested.end_of_guest();
     assert_eq!(reason, EndReason::Refused(JoinRefused::Removed));
     until("an empty lobby", || {
-        frame(&mut lobby, Input::default()).is_empty().then_some(())
+        let remove = guested.frame(Input::default(), words::REMOVE_GUEST);
+        remove.is_none().then_some(())
     });
+}
+
+#[test]
+fn a_host_lets_in_a_player_without_a_ticket_by_its_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guested = Guested::new(folder.path(), false);
+    until("the question", || {
+        guested.guest.poll(|_, _| {});
+        guested.frame(Input::default(), "guest (127.0.0.1) asks to join")
+    });
+    guested.click(words::LET_IN);
+    until("the guest in the lobby", || {
+        guested.guest.poll(|_, _| {});
+        guested.frame(Input::default(), words::REMOVE_GUEST)
+    });
+    assert!(guested.lobby.askers.is_empty());
+}
+
+#[test]
+fn a_host_turns_away_a_player_without_a_ticket_by_its_button() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guested = Guested::new(folder.path(), false);
+    guested.click(words::TURN_AWAY);
+    let reason = guested.end_of_guest();
+    assert_eq!(reason, EndReason::Refused(JoinRefused::TurnedAway));
 }
 
 #[test]

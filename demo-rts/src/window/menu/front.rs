@@ -55,7 +55,7 @@ impl Network {
             Network::Off | Network::Refused(_) => None,
         };
         let all = lan.into_iter().flat_map(|lan| lan.matches());
-        all.filter(move |announcement| announcement.is_open() == open)
+        all.filter(move |announcement| announcement.is_open == open)
     }
 }
 
@@ -229,7 +229,7 @@ impl Front {
             Network::Refused(why) => vec![words::network_trouble(why)],
             Network::On(lan) => {
                 let mut news = Vec::new();
-                let none = !lan.matches().any(Announcement::is_open);
+                let none = !lan.matches().any(|found| found.is_open);
                 match lan.trouble().filter(|_| none) {
                     Some(why) => news.push(words::network_trouble(why)),
                     None if none => news.push(words::NONE_FOUND.to_owned()),
@@ -293,7 +293,12 @@ impl Front {
                 Err(why) => notes.push(words::unrecorded(&why)),
             }
         }
-        Peer::begin(part, bots, common, key, Launch { ready, recording })
+        let launch = Launch {
+            ready,
+            recording,
+            takes_askers: true,
+        };
+        Peer::begin(part, bots, common, key, launch)
     }
 
     /// Bots of this level on the other seats, if there are others.

@@ -246,7 +246,10 @@ pub fn behind(turns: u32) -> String {
 
 pub const LOBBY: &str = "Lobby";
 pub const REMOVE_GUEST: &str = "Remove";
+pub const LET_IN: &str = "Let in";
+pub const TURN_AWAY: &str = "Turn away";
 pub const CONNECTING: &str = "Connecting to the host …";
+pub const ASKED: &str = "The host is asked to let you in …";
 pub const OPEN_SEAT: &str = "open";
 pub const READY: &str = "ready";
 pub const NOT_READY: &str = "not ready";
@@ -341,6 +344,12 @@ pub fn terms(setup: &Setup) -> String {
 
 pub fn long_terms(setup: &Setup) -> String {
     format!("{}, {}", terms(setup), at_most(setup))
+}
+
+/// A player asks the host of a lobby to let it in.
+pub fn asks(name: &str, address: &str) -> String {
+    let place = address.rsplit_once(':').map_or(address, |(place, _)| place);
+    format!("{name} ({place}) asks to join")
 }
 
 pub fn pace(plan: Plan, most: Option<u32>) -> String {

@@ -60,6 +60,15 @@ pub(super) struct Request {
     pub(super) message: Control,
 }
 
+/// By what a request gets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// By what it shows.
+    Proven,
+    /// By the word of the host's player.
+    Asked,
+}
+
 /// What a message is to a lobby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
@@ -147,8 +156,8 @@ pub(super) trait Base: Send {
         Sort::Guests
     }
 
-    /// The admission rule, first: whether a request has to do with this lobby.
-    fn may_ask(&self, _core: &Core, _request: &Request) -> Result<(), JoinRefused> {
+    /// The admission rule, first: whether a request has to do with this lobby, and by what it gets in.
+    fn may_ask(&self, _core: &Core, _request: &Request) -> Result<Entry, JoinRefused> {
         Err(JoinRefused::NoSeat)
     }
 

@@ -1,7 +1,8 @@
 //! The host's side of a lobby: it admits guests, has all participants sign one document, and tells them to begin.
 
 use super::Step;
-use super::base::{Base, Customs, Next, Request, Sort, Standing};
+use super::askers::Askers;
+use super::base::{Base, Customs, Entry, Next, Request, Sort, Standing};
 use super::duplicate_keys::{DuplicateKeys, Verdict};
 use super::pings::Pings;
 use super::room::{Occupant, Room};
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub(crate) struct HostSide {
     room: Room,
     duplicates: DuplicateKeys,
+    askers: Askers,
     pings: Pings,
     customs: Customs,
     base: Box<dyn Base>,
@@ -42,6 +44,7 @@ impl HostSide {
         HostSide {
             room: Room::new(own, customs.announce_every),
             duplicates: DuplicateKeys::new(customs.duplicates),
+            askers: Askers::default(),
             pings: Pings::default(),
             customs,
             base,
@@ -96,15 +99,30 @@ impl HostSide {
         self.follow(core, None, next)
     }
 
-    /// Removes a guest, where the base lets its host bar keys.
+    /// Removes a guest, or turns away a player that asks, where the base lets its host bar keys.
     pub(super) fn remove_guest(&mut self, core: &mut Core, guest: PeerId) -> Step {
-        if guest == core.id() || !self.base.bar(guest) || self.room.guest(guest).is_none() {
+        if guest == core.id() || !self.base.bar(guest) {
+            return Step::Stay;
+        }
+        if let Some(link) = self.askers.turn_away(guest) {
+            core.refuse(link, JoinRefused::TurnedAway);
+            self.show_askers(core);
+        }
+        if self.room.guest(guest).is_none() {
             return Step::Stay;
         }
         self.expel(core, guest, JoinRefused::Removed);
         match self.stage {
             Stage::Gathering => self.changed(core),
             Stage::Preparing | Stage::Signing { .. } => self.fail(core),
+        }
+    }
+
+    /// Lets in a player that asks.
+    pub(super) fn admit_guest(&mut self, core: &mut Core, guest: PeerId) {
+        if let Some(request) = self.askers.welcome(guest) {
+            self.show_askers(core);
+            self.enter(core, request);
         }
     }
 
@@ -129,7 +147,7 @@ impl HostSide {
     }
 
     pub(super) fn leave(&self, core: &mut Core) -> Step {
-        self.broadcast(core, &Control::Bye);
+        self.say_bye(core);
         Step::End(EndReason::Left)
     }
 
@@ -152,6 +170,7 @@ impl HostSide {
                 Sort::Harmless => {}
                 Sort::Farewell => {
                     self.duplicates.forget(link);
+                    self.forget_asker(core, link);
                     core.close(link);
                 }
                 Sort::Guests => core.fault(link, Fault::OutOfPlace),
@@ -198,6 +217,7 @@ impl HostSide {
     }
 
     pub(super) fn link_down(&mut self, core: &mut Core, link: LinkId) -> Step {
+        self.forget_asker(core, link);
         match self.room.guest_on(link).map(|guest| guest.peer) {
             Some(guest) => self.lost(core, guest),
             None => Step::Stay,
@@ -229,7 +249,7 @@ impl HostSide {
             return Step::Stay;
         };
         if late.contains(&core.id()) {
-            self.broadcast(core, &Control::Bye);
+            self.say_bye(core);
             return Step::End(match self.customs.loads {
                 true => EndReason::World,
                 false => EndReason::Refused(JoinRefused::TooSlow),
@@ -290,7 +310,7 @@ impl HostSide {
             }
             Next::Fail => self.fail(core),
             Next::Leave(reason) => {
-                self.broadcast(core, &Control::Bye);
+                self.say_bye(core);
                 self.comes_to_nothing(reason)
             }
             // Its player is back in the match without another word.
@@ -322,8 +342,14 @@ impl HostSide {
         if !core.links.contains_key(&link) {
             return;
         }
-        if let Err(why) = self.base.may_ask(core, &request) {
-            return core.refuse(link, why);
+        let entry = match self.base.may_ask(core, &request) {
+            Err(why) => return core.refuse(link, why),
+            Ok(entry) => entry,
+        };
+        // The key proves the rest where it is in already.
+        let is_known = self.askers.is_welcome(peer) || self.room.guest(peer).is_some();
+        if entry == Entry::Asked && !is_known {
+            return self.ask(core, request);
         }
         self.forget_unheard(core, &request);
         if peer == core.id() {
@@ -350,6 +376,30 @@ impl HostSide {
                 self.note_change(core);
             }
         }
+    }
+
+    /// Asks the host's player to let a peer in.
+    fn ask(&mut self, core: &mut Core, request: Request) {
+        let (link, seats) = (request.link, self.customs.seats);
+        if self.room.free_seats(seats).is_empty() {
+            return core.refuse(link, JoinRefused::Full { seats });
+        }
+        let address = core.links[&link].address.clone();
+        core.send(link, &Control::Asked);
+        if let Some(gone) = self.askers.arrive(request, &address) {
+            core.refuse(gone, JoinRefused::TurnedAway);
+        }
+        self.show_askers(core);
+    }
+
+    fn forget_asker(&mut self, core: &mut Core, link: LinkId) {
+        if self.askers.forget(link) {
+            self.show_askers(core);
+        }
+    }
+
+    fn show_askers(&self, core: &mut Core) {
+        core.event(Event::Askers(self.askers.shown(core)));
     }
 
     /// The same run asks by another link: the one before broke at its end.
@@ -389,18 +439,24 @@ impl HostSide {
         let links = core.links.values().map(|link| (link.id, link.up_at));
         let within = self.base.asks_within(&core.limits);
         for link in self.room.strangers(links, core.now, within) {
-            if !self.duplicates.waits_on(link) {
+            if !self.waits_on(link) {
                 core.close(link);
             }
         }
     }
 
+    /// Whether a request on this link waits for its answer.
+    fn waits_on(&self, link: LinkId) -> bool {
+        self.duplicates.waits_on(link) || self.askers.waits_on(link)
+    }
+
     /// When the next stranger has had its time to ask for a place.
     fn strangers_deadline(&self, core: &Core) -> Option<Duration> {
         let within = self.base.asks_within(&core.limits);
-        let strangers = core.links.values().filter(|link| {
-            self.room.guest_on(link.id).is_none() && !self.duplicates.waits_on(link.id)
-        });
+        let strangers = core
+            .links
+            .values()
+            .filter(|link| self.room.guest_on(link.id).is_none() && !self.waits_on(link.id));
         strangers.map(|link| link.up_at + within).min()
     }
 
@@ -494,10 +550,13 @@ impl HostSide {
         let agreed = match self.base.agreed(core, standing, signatures) {
             Ok(agreed) => agreed,
             Err(reason) => {
-                broadcast(core, &self.room, &Control::Bye);
+                say_bye(core, &self.room, &self.askers);
                 return Step::End(reason);
             }
         };
+        for link in self.askers.links() {
+            core.refuse(link, JoinRefused::Started);
+        }
         let late = agreed.late.iter().filter_map(|peer| self.room.leave(*peer));
         for link in late.chain(self.duplicates.dismiss()) {
             core.refuse(link, JoinRefused::GoesOn);
@@ -543,8 +602,20 @@ impl HostSide {
         });
     }
 
+    /// To the guests, and to those that would be.
+    fn say_bye(&self, core: &mut Core) {
+        say_bye(core, &self.room, &self.askers);
+    }
+
     fn broadcast(&self, core: &mut Core, message: &Control) {
         broadcast(core, &self.room, message);
+    }
+}
+
+fn say_bye(core: &mut Core, room: &Room, askers: &Askers) {
+    broadcast(core, room, &Control::Bye);
+    for link in askers.links() {
+        core.send(link, &Control::Bye);
     }
 }
 

@@ -4,6 +4,7 @@
 //! [new match](new_match); a log, to [play on](play_on) from; or a log and a quorum of its roster, to
 //! [reopen](reopening) the match.
 
+mod askers;
 mod base;
 mod duplicate_keys;
 mod guest;
@@ -338,6 +339,13 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.remove_guest(core, guest),
             Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+        }
+    }
+
+    /// The host's player lets in a player that asks.
+    pub(crate) fn admit_guest(&mut self, core: &mut Core, guest: PeerId) {
+        if let Lobby::Host(host) = self {
+            host.admit_guest(core, guest);
         }
     }
 

@@ -68,7 +68,12 @@ impl Dialling {
 
     /// A link to the host is up.
     pub(super) fn linked(&mut self) {
-        self.until = ENTER_WITHIN;
+        self.until = self.until.max(ENTER_WITHIN);
+    }
+
+    /// The host's player is asked, and may take any time: the host is dialled for so long from then on.
+    pub(super) fn asked(&mut self, now: Duration) {
+        self.until = now + ENTER_WITHIN;
     }
 
     pub(super) fn reach(&self, now: Duration) -> Reach {

@@ -31,8 +31,8 @@ pub(in crate::session::lobby) struct Newcomer {
     dialling: Dialling,
     /// The link by which the host was asked, and then let this peer in.
     link: Option<LinkId>,
-    /// Until then the host is to answer on it.
-    answer_by: Duration,
+    /// Until then the host is to answer on it. Its player may take any time.
+    answer_by: Option<Duration>,
     /// Until then it is asked for the place of an earlier run, which it told of.
     place_until: Option<Duration>,
     /// On the start, once the host has admitted this peer.
@@ -57,7 +57,7 @@ impl Newcomer {
             rules,
             own,
             link: None,
-            answer_by: Duration::ZERO,
+            answer_by: None,
             place_until: None,
             agreement: None,
             seats: Vec::new(),
@@ -90,7 +90,7 @@ impl Newcomer {
             self.dialling.linked();
         }
         match self.link {
-            Some(link) if core.now >= self.answer_by => core.close(link),
+            Some(link) if self.is_late(core.now) => core.close(link),
             None if !linked => match self.dialling.reach(core.now) {
                 Reach::Wait => {}
                 Reach::Dial => self.dial(core),
@@ -99,6 +99,11 @@ impl Newcomer {
             _ => {}
         }
         Step::Stay
+    }
+
+    /// Whether the host had its time to answer.
+    fn is_late(&self, now: Duration) -> bool {
+        self.answer_by.is_some_and(|by| by <= now)
     }
 
     /// Whether a link to the host is up, which may not have proved its key yet.
@@ -366,7 +371,7 @@ impl GuestBase for Newcomer {
         }
         self.link = Some(link);
         core.trusted = Some(link);
-        self.answer_by = core.now + core.limits.handshake;
+        self.answer_by = Some(core.now + core.limits.handshake);
         let join = Control::Join {
             match_id: self.invitation.match_id,
             secret: self.invitation.secret,
@@ -395,7 +400,7 @@ impl GuestBase for Newcomer {
         if own || self.is_to_host(gone) {
             // The peer at its end was silent for too long, before or after the proof.
             let late = match own {
-                true => self.answer_by <= core.now,
+                true => self.is_late(core.now),
                 false => gone.proved.is_none() && gone.up_at + core.limits.handshake <= core.now,
             };
             let why = if late { LinkError::TimedOut } else { why };
@@ -421,6 +426,11 @@ impl GuestBase for Newcomer {
         match message {
             Control::Welcome { offer, attempt } if self.agreement.is_none() => {
                 return self.welcome(core, link, offer, attempt);
+            }
+            Control::Asked if self.agreement.is_none() => {
+                self.answer_by = None;
+                self.dialling.asked(core.now);
+                core.event(Event::Asked);
             }
             Control::Lobby(entries) if self.agreement.is_some() => self.show(core, link, entries),
             Control::Chat { from, text } => {
@@ -544,7 +554,7 @@ impl GuestBase for Newcomer {
     fn deadline(&self, core: &Core) -> Option<Duration> {
         let is_in = self.agreement.is_some();
         let answer = match (self.link, self.is_linked(core)) {
-            (Some(_), _) => Some(self.answer_by),
+            (Some(_), _) => self.answer_by,
             // The link has its time to prove its key.
             (None, true) => None,
             (None, false) => Some(self.dialling.deadline()),

@@ -4,12 +4,15 @@ use super::seed::{OwnShare, Revealed, SeedDraw};
 use super::start_of;
 use crate::log::{AgreedStart, Document, SignatureSet, Start, start_hash};
 use crate::session::core::Core;
-use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
+use crate::session::lobby::base::{
+    Agreed, Base, Customs, Entry, Next, Patience, Request, Sort, Standing,
+};
 use crate::session::lobby::room::{Occupant, Room};
 use crate::session::lobby::{OwnPeer, Settled, Step, decline};
 use crate::session::wire::{Control, LockedPeer, Offer};
 use crate::session::{HostConfig, Output};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
+use crate::ticket::NO_SECRET;
 use crate::{EndReason, Fault, JoinRefused, Limits, LinkId, LogHash, PeerId};
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
@@ -174,16 +177,18 @@ impl Base for NewMatch {
         }
     }
 
-    fn may_ask(&self, core: &Core, request: &Request) -> Result<(), JoinRefused> {
+    fn may_ask(&self, core: &Core, request: &Request) -> Result<Entry, JoinRefused> {
         let Control::Join {
             match_id, secret, ..
         } = &request.message
         else {
             return Err(JoinRefused::OtherMatch);
         };
+        let knows = *secret == self.config.secret;
+        let asks = *secret == NO_SECRET && self.config.takes_askers;
         if *match_id != self.config.match_id {
             Err(JoinRefused::OtherMatch)
-        } else if *secret != self.config.secret {
+        } else if !knows && !asks {
             Err(JoinRefused::Invite)
         } else if self.config.expires.is_some_and(|at| at <= core.now) {
             Err(JoinRefused::Expired)
@@ -191,8 +196,10 @@ impl Base for NewMatch {
             Err(JoinRefused::Removed)
         } else if self.is_barred(request.peer) {
             Err(JoinRefused::TooSlow)
+        } else if knows {
+            Ok(Entry::Proven)
         } else {
-            Ok(())
+            Ok(Entry::Asked)
         }
     }
 

@@ -9,7 +9,9 @@ use super::{carry_out, keep, occupant, probe_others, probe_proved};
 use crate::log::{Document, Peers, SignatureSet, encode_change};
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
-use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Request, Sort, Standing};
+use crate::session::lobby::base::{
+    Agreed, Base, Customs, Entry, Next, Patience, Request, Sort, Standing,
+};
 use crate::session::lobby::room::{Occupant, Room};
 use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
@@ -213,7 +215,7 @@ impl Base for ReopeningHost {
         }
     }
 
-    fn may_ask(&self, _: &Core, request: &Request) -> Result<(), JoinRefused> {
+    fn may_ask(&self, _: &Core, request: &Request) -> Result<Entry, JoinRefused> {
         let Control::Reopen(Said::Come { claim, .. }) = &request.message else {
             return Err(JoinRefused::Reopening);
         };
@@ -222,7 +224,7 @@ impl Base for ReopeningHost {
         } else if !self.settlement.is_of_this_match(claim) {
             Err(JoinRefused::OtherMatch)
         } else {
-            Ok(())
+            Ok(Entry::Proven)
         }
     }
 
