@@ -3,11 +3,12 @@
 mod contacts;
 mod guests;
 mod network;
+mod part;
 mod quorum_loss;
 
+pub use part::{Bots, KeyChoice, Launch, Part};
 pub use quorum_loss::{NewRun, REOPENS_FOR, Way};
 
-use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
@@ -15,17 +16,16 @@ use crate::pacing::{BotHands, any_seed};
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Setup, World};
-use lockstep::log::{EncodedLog, LogStore, Terms};
+use lockstep::log::Terms;
 use lockstep::{Config, Live};
 use lockstep::{
-    Contact, EndReason, Event, LobbyPeer, Match, MatchId, Moment, PeerId, Plan, Rejoin,
-    RosterCause, Seat, Ticket, TurnNumber,
+    Contact, EndReason, Event, LobbyPeer, Match, MatchId, PeerId, Plan, RosterCause, Seat, Ticket,
+    TurnNumber,
 };
 use network::{network, network_of_player};
 use quorum_loss::Again;
 use replay::WayBack;
 use sim::Simulation as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -91,137 +91,6 @@ pub struct Peer {
     /// Events that `poll` returns once more.
     redelivered: Vec<Event>,
     clock: Instant,
-}
-
-/// How a peer begins, beside its options.
-pub struct Launch {
-    /// Whether it is ready at once; otherwise it says so later.
-    pub ready: bool,
-    /// A recording other than to the file of the options, and the cell for its path.
-    pub recording: Option<(Box<dyn LogStore>, RecordedTo)>,
-    /// Whether its player can answer players that ask to be let in.
-    pub takes_askers: bool,
-}
-
-impl Default for Launch {
-    fn default() -> Self {
-        Launch {
-            ready: true,
-            recording: None,
-            takes_askers: false,
-        }
-    }
-}
-
-/// Which of a peer's seats bots play.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bots {
-    None,
-    All(Level),
-    /// Every seat; the first seat's level differs from that of the others.
-    FirstAndOthers(Level, Level),
-    /// Every seat except the first, which a person plays.
-    AllButFirst(Level),
-}
-
-impl Bots {
-    /// The level of the first seat's bot, unless a person plays it.
-    pub fn first(self) -> Option<Level> {
-        match self {
-            Bots::All(level) | Bots::FirstAndOthers(level, _) => Some(level),
-            Bots::None | Bots::AllButFirst(_) => None,
-        }
-    }
-
-    /// The level of the other seats' bots.
-    pub fn others(self) -> Option<Level> {
-        match self {
-            Bots::All(level) | Bots::FirstAndOthers(_, level) | Bots::AllButFirst(level) => {
-                Some(level)
-            }
-            Bots::None => None,
-        }
-    }
-}
-
-/// How a peer takes part in a match.
-pub enum Part<'a> {
-    /// It hosts a new match.
-    Host {
-        /// What holds for all; the common options give plan and turn limit.
-        terms: Terms,
-        /// Seats for bots of the host.
-        bots: u8,
-        listen: SocketAddr,
-    },
-    Join {
-        ticket: &'a Ticket,
-        listen: SocketAddr,
-    },
-    Rejoin {
-        from: &'a Rejoin,
-        /// The replay that `from` was read from, if any.
-        replay: Option<&'a Path>,
-        listen: SocketAddr,
-    },
-    /// It hosts a reopening.
-    Reopen {
-        from: &'a Rejoin,
-        replay: &'a Path,
-        /// How long it waits for missing players.
-        wait: Duration,
-        /// A quorum goes on as soon as it is there.
-        first_comers: bool,
-        listen: SocketAddr,
-    },
-    /// It goes on alone where its recording ends, in a branch that the other players may enter.
-    Branch {
-        from: &'a Rejoin,
-        replay: &'a Path,
-        listen: SocketAddr,
-    },
-    /// It plays without a network.
-    Alone { seats: u8 },
-    /// It plays on from a moment of a recording, on all seats and without a network.
-    PlayOn { from: &'a Moment },
-}
-
-/// Which key a peer uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyChoice {
-    /// The key in the identity file.
-    Kept,
-    /// A new key that no file keeps.
-    Ephemeral,
-}
-
-impl Part<'_> {
-    fn replay(&self) -> Option<&Path> {
-        match self {
-            Part::Rejoin { replay, .. } => *replay,
-            Part::Reopen { replay, .. } | Part::Branch { replay, .. } => Some(replay),
-            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } | Part::PlayOn { .. } => {
-                None
-            }
-        }
-    }
-
-    /// What is known of the match that this part is in already.
-    fn from(&self) -> Option<&Rejoin> {
-        match self {
-            Part::Rejoin { from, .. } | Part::Reopen { from, .. } | Part::Branch { from, .. } => {
-                Some(from)
-            }
-            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } | Part::PlayOn { .. } => {
-                None
-            }
-        }
-    }
-
-    fn recorded(&self) -> u32 {
-        let log = self.from().and_then(|from| from.log.as_ref());
-        log.map_or(0, EncodedLog::turns)
-    }
 }
 
 impl Peer {
