@@ -7,7 +7,7 @@ use crate::{
     log::{self, LogLevel, say},
     options::{self, OptionError},
     output::Line,
-    peer::{Bots, KeyChoice, Part, Peer},
+    peer::{Bots, KeyChoice, Launch, Part, Peer},
     plain, play_on,
     recording::{beside, recorder},
     signals::QuitRequest,
@@ -244,7 +244,13 @@ fn play(
     common: &Common,
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
-    let begun = |common: &Common| Peer::start(part, bots, common, KeyChoice::Kept);
+    let begun = |common: &Common| {
+        let launch = Launch {
+            takes_askers: wants_window(common),
+            ..Launch::default()
+        };
+        Peer::begin(part, bots, common, KeyChoice::Kept, launch)
+    };
     play_begun(begun, Some(part), (title, notes), common, ticket_file)
 }
 

@@ -198,11 +198,11 @@ impl Lobby {
             let Some((peer, is_first)) = place else {
                 if let Some(asker) = askers.next() {
                     let admits = button_width(ui, words::LET_IN);
-                    let right = row.right() - admits - apart;
-                    let text = Rect::new(name.x, row.y, (right - name.x).max(0.0), row.h);
+                    let left = row.right() - admits - apart;
+                    let text = Rect::new(name.x, row.y, (left - apart - name.x).max(0.0), row.h);
                     let asks = words::asks(&asker.name, &asker.address);
                     line(ui, text, &asks, Weight::Regular, theme::ACCENT);
-                    let button = Rect::new(row.right() - admits, row.y, admits, row.h);
+                    let button = Rect::new(left, row.y, admits, row.h);
                     buttons.push((words::LET_IN, button, Pressed::Admit(asker.peer)));
                     let button = Rect::new(row.right(), row.y, wide, row.h);
                     buttons.push((words::TURN_AWAY, button, Pressed::Remove(asker.peer)));
