@@ -72,7 +72,7 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// The way to the host alone, which anybody may know.
+    /// The way to the host alone, which is no secret.
     pub fn without_secret(&self) -> Ticket {
         Ticket {
             secret: NO_SECRET,
