@@ -584,9 +584,9 @@ impl Verify {
         self.search.reset();
         self.differing = Peers::default();
         for at in goes.iter().map(usize::from) {
-            // What such a peer said of turns that only it had is not about this log.
-            self.reports[at].forget_hashes();
-            self.checksums.forget_after(at, value.cut);
+            // What such a peer said of turns that it is not known to have had alike is not about this log.
+            let alike = self.reports[at].forget_hashes();
+            self.checksums.forget_after(at, alike.min(value.cut));
         }
         self.minority.count(value.minority);
         for at in value.minority.iter() {

@@ -116,8 +116,10 @@ impl Reports {
         self.pending.pop_front_if(|(turns, _)| *turns <= complete)
     }
 
-    pub(super) fn forget_hashes(&mut self) {
+    /// Compares no hash any more that the peer has told of. How many turns its log is known to be this one.
+    pub(super) fn forget_hashes(&mut self) -> u32 {
         self.pending.clear();
+        self.alike
     }
 
     /// The peer's log is this one after so many turns.
