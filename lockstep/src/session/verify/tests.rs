@@ -240,6 +240,28 @@ fn a_log_of_its_own_matters_no_more_once_its_peer_is_out() {
 }
 
 #[test]
+fn a_peer_that_is_out_hides_no_world_that_differs() {
+    let ledger = after(2, 5);
+    let mut verify = verify(&ledger);
+    let before = around(5, Duration::ZERO);
+    // Which log it had is not known.
+    verify.report((4, 2, Checksum(5)), &ledger, &before);
+    let without = Surroundings {
+        voters: Voters::new(Peers(0b1111)),
+        ..before
+    };
+    verify.begin_epoch(&change(0b1111, 2), Peers(0b10000), &ledger, &without);
+    for (at, checksum) in [(0, 5), (1, 5), (2, 5), (3, 6)] {
+        verify.report((at, 2, Checksum(checksum)), &ledger, &without);
+    }
+    let own = ledger.window.after(2).expect("kept");
+    (1..4).for_each(|at| verify.expect_hash(at, 2, own));
+    verify.check_hashes(&ledger, &without);
+    verify.check_mismatch(&ledger, &without);
+    assert_eq!(verify.minority(), Peers(0b1000));
+}
+
+#[test]
 fn two_signed_batches_convict_and_one_forged_does_not() {
     let mut ledger = ledger(3);
     let one = held(2, batch(2));
