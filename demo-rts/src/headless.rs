@@ -200,7 +200,7 @@ pub fn note(event: &Event) {
 
 fn finish<W: Write>(peer: &mut Peer, ended: &Ended, out: &mut Out<W>) -> Result<ExitCode, Problem> {
     let end = EndLine::new(ended, &peer.summary());
-    out.write(&Line::End(end))?;
+    out.write(&Line::End(Box::new(end)))?;
     if let Some(how) = peer.rejoin_hint(&ended.reason) {
         say(LogLevel::Error, format_args!("{how}"));
     }

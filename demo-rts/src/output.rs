@@ -2,7 +2,7 @@
 
 mod end;
 
-pub use end::{EndLine, LatencyLine, StepLine};
+pub use end::{EndLine, LatencyLine, LeadLine, StepLine};
 
 use lockstep::{Event, Gone, Seat};
 use serde::Serialize;
@@ -208,7 +208,7 @@ pub enum Line {
         report: String,
     },
     /// The match is over for this peer. Always the last line.
-    End(EndLine),
+    End(Box<EndLine>),
     /// `local`: whether all peers computed the same.
     Verify {
         /// Turns with equal checksums on all peers.

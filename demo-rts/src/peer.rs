@@ -12,6 +12,7 @@ pub use quorum_loss::{NewRun, REOPENS_FOR, Way};
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
+use crate::output::LeadLine;
 use crate::pacing::{BotHands, any_seed};
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
@@ -19,8 +20,8 @@ use crate::world::{Setup, World};
 use lockstep::log::Terms;
 use lockstep::{Config, Live};
 use lockstep::{
-    Contact, EndReason, Event, LobbyPeer, Match, MatchId, PeerId, Plan, RosterCause, Seat, Ticket,
-    TurnNumber,
+    Contact, EndReason, Event, LobbyPeer, Match, MatchId, PeerId, Plan, RosterCause, Seat,
+    SeatInfo, Ticket, TurnNumber,
 };
 use network::{network, network_of_player};
 use quorum_loss::Again;
@@ -72,6 +73,8 @@ pub struct Peer {
     seats: Vec<Seat>,
     /// The peers in the lobby.
     here: Vec<LobbyPeer>,
+    /// The peers of those seats.
+    owners: Vec<SeatInfo>,
     /// `None` without a network.
     again: Option<Again>,
     /// A reopening after quorum loss, which is begun again until its player leaves.
@@ -249,6 +252,7 @@ impl Peer {
             quorum_lost: None,
             seats: Vec::new(),
             here: Vec::new(),
+            owners: Vec::new(),
             again,
             reopens_again: false,
             first_comers,
@@ -382,6 +386,7 @@ impl Peer {
             step: self.tally.step(),
             stalled: stats.stalled,
             late_turns: stats.late_turns,
+            leads: LeadLine::of(&stats, &self.owners),
             wall: self.tally.wall(now()),
             traffic: self.game.source().traffic(),
             replay: self.replay.clone(),
@@ -398,6 +403,7 @@ impl Peer {
                 match_id,
             } => {
                 self.seats = seats.iter().map(|info| info.seat).collect();
+                self.owners = seats.clone();
                 self.match_id = Some(*match_id);
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);

@@ -295,6 +295,13 @@ fn end_text(end: &EndLine) -> String {
         count(end.bytes_sent, "byte"),
         end.bytes_received
     );
+    for lead in end.leads.iter().filter(|lead| lead.stands_out) {
+        let seats = seats(&lead.seats);
+        text.push_str(&format!(
+            "\n  {seats}: batches left {} ms before their deadline, usual are {}: commands of others could be seen first",
+            lead.ms, lead.usual_ms
+        ));
+    }
     if end.unagreed {
         text.push_str("\n  this was a branch: its result counts as unagreed");
     }

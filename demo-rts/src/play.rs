@@ -46,7 +46,7 @@ pub fn run(
     let Some(ended) = table.ended else {
         return Ok(ExitCode::from(exit::GOOD));
     };
-    let end = Line::End(EndLine::new(&ended, &peer.summary()));
+    let end = Line::End(Box::new(EndLine::new(&ended, &peer.summary())));
     plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
     if let Some(how) = peer.rejoin_hint(&ended.reason) {
         plain::print(&format!("  {how}")).map_err(Problem::Terminal)?;

@@ -1,6 +1,6 @@
 //! Times and counts of a match, in bounded memory however long it runs.
 
-use crate::output::{LatencyLine, StepLine};
+use crate::output::{LatencyLine, LeadLine, StepLine};
 use hdrhistogram::Histogram;
 use lockstep::{Event, MatchId, Traffic};
 use std::path::PathBuf;
@@ -26,6 +26,8 @@ pub struct Summary {
     /// Time spent waiting for late turns.
     pub stalled: Duration,
     pub late_turns: u64,
+    /// How long before their deadline the batches of the other peers leave.
+    pub leads: Vec<LeadLine>,
     /// From turn 0 to now.
     pub wall: Duration,
     pub traffic: Traffic,

@@ -75,6 +75,9 @@ pub struct Report {
     pub most_retracted: u32,
     /// Whether a proof of two signed histories was found.
     pub proved: bool,
+    /// At healing, at each running honest peer: the peer itself, another one, how long before their deadline its batches
+    /// leave, and whether that stands out.
+    pub leads: Vec<(usize, usize, i16, bool)>,
 }
 
 /// Plays a scenario of the toy world to its end or to the first violation. A panic is a violation too.
@@ -117,6 +120,7 @@ struct Simulator<W> {
     running: usize,
     /// The most turns that one peer retracted at once.
     most_retracted: u32,
+    leads: Vec<(usize, usize, i16, bool)>,
 }
 
 /// A simulated session and its surroundings.
@@ -202,6 +206,7 @@ impl<W: Playable> Simulator<W> {
             runs_to_begin: 0,
             running: 0,
             most_retracted: 0,
+            leads: Vec::new(),
         }
     }
 
@@ -423,6 +428,24 @@ impl<W: Playable> Simulator<W> {
         let accepted = running.iter().map(|peer| self.peers[*peer].disk.accepted());
         let accepted: Vec<_> = accepted.flatten().collect();
         self.judge.pick_core(&running, &accepted);
+        self.measure_leads();
+    }
+
+    /// Notes how long before their deadline the batches of peers leave, and whether that accuses a calm one.
+    fn measure_leads(&mut self) {
+        for peer in self.scenario.honest() {
+            let stats = self.driver.session(peer).map(Session::stats);
+            for of in stats.iter().flat_map(|stats| &stats.peers) {
+                let named = self.ids.iter().position(|id| *id == of.peer);
+                let (Some(named), Some(lead)) = (named, of.lead) else {
+                    continue;
+                };
+                self.leads.push((peer, named, lead.ms, lead.stands_out));
+                let accused = self.scenario.is_calm(named) && lead.stands_out;
+                let must = self.judge.must(peer, Invariant::Blame, (named, lead));
+                must(!accused, "says that an honest peer looks ahead");
+            }
+        }
     }
 
     /// Time for a batch to arrive without a stall.
@@ -467,6 +490,7 @@ impl<W: Playable> Simulator<W> {
             packets: self.quic.as_ref().map_or(0, Quic::packets),
             most_retracted: self.most_retracted,
             proved: files.any(|file| file.told_of_proof),
+            leads: self.leads.clone(),
         }
     }
 }

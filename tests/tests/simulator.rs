@@ -47,6 +47,9 @@ const SWEPT: [(u64, &[u64]); 17] = [
 /// Seeds that also run over real QUIC and TLS.
 const OVER_QUIC: std::ops::Range<u64> = 0..20;
 
+/// Seeds of matches of eight peers, of which one looks ahead.
+const LOOK_AHEAD: std::ops::Range<u64> = 0..8;
+
 /// Each kind of run occurs at least this often among [`SEEDS`].
 const OF_EACH_KIND: usize = 8;
 
@@ -116,6 +119,29 @@ fn a_seed_runs_the_same_way_again() {
             "seed {seed} over {over:?} runs differently twice"
         );
         assert!(first.turns > 0, "seed {seed} plays");
+    }
+}
+
+#[test]
+fn a_peer_that_looks_ahead_stands_out_and_one_on_a_bad_link_does_not() {
+    for seed in LOOK_AHEAD {
+        let (scenario, looks, bad) = Scenario::look_ahead(seed);
+        let report = run(&scenario, None);
+        assert!(report.violation.is_none(), "{seed}: {report:?}");
+        let leads = report.leads.iter().filter(|(here, ..)| *here != bad);
+        let (mut told, mut named) = (0, 0);
+        for (here, of, ms, stands_out) in leads {
+            let place = format!(
+                "seed {seed}: peer {here} of {of}: {ms} ms, all: {:?}",
+                report.leads
+            );
+            assert_eq!(*stands_out, *of == looks, "{place}");
+            assert!(*ms < 100 || *of != looks, "{place}");
+            assert!(*ms > 150 || *of == looks, "{place}");
+            told += 1;
+            named += usize::from(*stands_out);
+        }
+        assert_eq!((told, named), (6 * 7, 6), "seed {seed}: {:?}", report.leads);
     }
 }
 

@@ -99,7 +99,7 @@ impl Show {
 
     pub fn over(&mut self, peer: usize, ended: &Ended, summary: &Summary) -> io::Result<()> {
         if let Show::Json = self {
-            let line = Line::End(EndLine::new(ended, summary));
+            let line = Line::End(Box::new(EndLine::new(ended, summary)));
             write_json(&mut io::stdout().lock(), &OfPeer { line: &line, peer })?;
         }
         Ok(())

@@ -3,7 +3,8 @@
 use super::millis;
 use crate::exit;
 use crate::tally::Summary;
-use lockstep::Ended;
+use lockstep::session::Stats;
+use lockstep::{Ended, SeatInfo};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,6 +27,8 @@ pub struct EndLine {
     pub stalled_ms: u64,
     /// Turns whose bundle was incomplete when they were due.
     pub late_turns: u64,
+    /// How long before their deadline the batches of the other peers left, as far as that is known.
+    pub leads: Vec<LeadLine>,
     /// From turn 0 to the end.
     pub wall_ms: u64,
     /// UDP payload plus 28 bytes a packet.
@@ -69,6 +72,7 @@ impl EndLine {
             latency_ms: summary.latency,
             stalled_ms: millis(summary.stalled),
             late_turns: summary.late_turns,
+            leads: summary.leads.clone(),
             wall_ms: millis(summary.wall),
             bytes_sent: summary.traffic.bytes_sent,
             bytes_received: summary.traffic.bytes_received,
@@ -86,6 +90,36 @@ impl EndLine {
             branch_of: ended.branch_of.map(|left| left.to_string()),
             unagreed: ended.branch_of.is_some(),
         }
+    }
+}
+
+/// How long before their deadline a peer's batches leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeadLine {
+    /// Its seats.
+    pub seats: Vec<u8>,
+    /// Median of the last minute, in milliseconds.
+    pub ms: i16,
+    /// That of a peer that seals in time.
+    pub usual_ms: i16,
+    /// It is so much less than that of most that the peer can have seen their commands first.
+    pub stands_out: bool,
+}
+
+impl LeadLine {
+    /// Those of all peers of which it is known; `seats` tells which peer has which.
+    pub fn of(stats: &Stats, seats: &[SeatInfo]) -> Vec<LeadLine> {
+        let leads = stats.peers.iter().filter_map(|of| {
+            let own = seats.iter().filter(|info| info.peer == of.peer);
+            let lead = of.lead?;
+            Some(LeadLine {
+                seats: own.map(|info| info.seat.0).collect(),
+                ms: lead.ms,
+                usual_ms: lead.usual_ms,
+                stands_out: lead.stands_out,
+            })
+        });
+        leads.collect()
     }
 }
 

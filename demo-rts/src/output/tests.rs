@@ -145,11 +145,17 @@ fn an_end_line_has_every_documented_field() {
     };
     let mut summary = Summary::default();
     summary.counts.issued = 10;
+    summary.leads = vec![LeadLine {
+        seats: vec![1],
+        ms: 31,
+        usual_ms: 200,
+        stands_out: true,
+    }];
     summary.counts.executed = 8;
     summary.counts.refused = 2;
     summary.replay = Some("a.replay".into());
     summary.latency.p50 = Some(300.4);
-    let line = Line::End(EndLine::new(&ended, &summary));
+    let line = Line::End(Box::new(EndLine::new(&ended, &summary)));
     let mut bytes = Vec::new();
     write_json(&mut bytes, &line).unwrap();
     let text = String::from_utf8(bytes).unwrap();
@@ -167,6 +173,7 @@ fn an_end_line_has_every_documented_field() {
         "latency_ms",
         "stalled_ms",
         "late_turns",
+        "leads",
         "wall_ms",
         "bytes_sent",
         "bytes_received",
@@ -180,6 +187,8 @@ fn an_end_line_has_every_documented_field() {
     assert_eq!(object["winner"], 2);
     assert_eq!(object["latency_ms"]["p50"], 300.4);
     assert_eq!(object["unagreed"], false);
+    let lead = json!({"seats": [1], "ms": 31, "usual_ms": 200, "stands_out": true});
+    assert_eq!(object["leads"], json!([lead]));
     let of_a_branch = Ended {
         branch_of: Some(MatchId([7; 16])),
         ..ended
@@ -189,8 +198,10 @@ fn an_end_line_has_every_documented_field() {
         (&line["unagreed"], &line["branch_of"]),
         (&json!(true), &json!("0707-0707"))
     );
-    let text = crate::plain::text(&Line::End(EndLine::new(&of_a_branch, &summary)));
-    assert!(text.is_some_and(|text| text.contains("counts as unagreed")));
+    let text = crate::plain::text(&Line::End(Box::new(EndLine::new(&of_a_branch, &summary))));
+    let text = text.expect("an end has a text");
+    assert!(text.contains("counts as unagreed"));
+    assert!(text.contains("seat 1: batches left 31 ms before"));
     for field in ["p50", "p95", "p99", "max"] {
         assert!(object["latency_ms"].get(field).is_some(), "{field}");
     }

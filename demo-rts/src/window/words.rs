@@ -421,6 +421,15 @@ pub fn slack(here_ms: Option<i16>, there_ms: Option<i16>) -> String {
     format!("slack {} ms here, {} ms there", ms(here_ms), ms(there_ms))
 }
 
+/// How long before their deadline the batches of a peer leave.
+pub fn lead(lead: lockstep::session::Lead) -> String {
+    let then = match lead.stands_out {
+        true => ": it may see your commands first",
+        false => "",
+    };
+    format!("sends {} of {} ms ahead{then}", lead.ms, lead.usual_ms)
+}
+
 pub fn silent(seconds: f32) -> String {
     format!("no packets for {seconds:.1} s")
 }

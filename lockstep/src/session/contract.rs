@@ -365,8 +365,26 @@ pub struct PeerStats {
     pub slack_ms: Option<i16>,
     /// The same of this peer's batches there, as the other tells.
     pub slack_there_ms: Option<i16>,
+    /// How long before their deadline its batches leave. `None` before 20 reports, and without a link to it.
+    pub lead: Option<Lead>,
     /// Since when nothing of it was heard.
     pub unheard: Duration,
+}
+
+/// How long before their deadline a peer's batches leave: the median of the last minute. The delays of its link, and a
+/// clock that is behind, are taken off.
+///
+/// A peer that seals late has seen the commands of the others, and can choose its own by them. Nothing is done about
+/// that: players see it and judge. A peer may hide it, by a link that it makes slow, or by a lie about the slack of this
+/// peer's batches: then its slack here is small, and the one that it tells of is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// In milliseconds; negative where they leave after it.
+    pub ms: i16,
+    /// The lead of a peer that seals in time: (delay − 1) turns.
+    pub usual_ms: i16,
+    /// It is by a third of that, and by at least 40 ms, less than the lead of most peers.
+    pub stands_out: bool,
 }
 
 /// A world that all peers were found to have.

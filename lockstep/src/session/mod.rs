@@ -35,7 +35,7 @@ pub use self::membership::paxos as roster;
 #[doc(hidden)]
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
-    Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
+    Agreed, ConfigError, HostConfig, Input, Lead, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
 #[cfg(any(test, feature = "harness"))]

@@ -6,7 +6,8 @@ use super::{Failure, Verdict, at};
 use crate::error::hex;
 use crate::{Error, PlanAt, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Codec, Equivocation, LogEntry, Record, What};
+use lockstep::log::{Codec, Equivocation, LogEntry, Record, SignedBatch, Start, What};
+use lockstep::session::{Batch, NO_SLACK};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::collections::BTreeMap;
@@ -20,6 +21,9 @@ struct SeatCount {
     bytes: u64,
     /// By minute of play, up to the last one with a command. The last of [`MOST_MINUTES`] counts all later ones, too.
     per_minute: Vec<u64>,
+    /// How many milliseconds before their deadlines batches of its peer came to the others, by their signed reports of the
+    /// last second before a keyframe.
+    slacks: Vec<i16>,
 }
 
 /// Two days.
@@ -47,6 +51,7 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             .map(|(seat, of)| {
                 json!({
                     "seat": seat.0, "commands": of.commands, "command_bytes": of.bytes, "per_minute": of.per_minute,
+                    "slack_ms": of.slack(), "slack_reports": of.slacks.len(),
                 })
             })
             .collect();
@@ -84,6 +89,15 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
                 of.per_minute.iter().max().unwrap_or(&0)
             ));
         }
+        for (seat, of) in &counts.seats {
+            if let Some(ms) = of.slack() {
+                to.line(&format!(
+                    "seat {:<3} {ms:>9} ms slack of its batches at the other peers, the median of {}",
+                    seat.0,
+                    count(of.slacks.len() as u64, "report")
+                ));
+            }
+        }
         let all: u64 = counts.bytes.values().sum();
         for (kind, bytes) in &counts.bytes {
             to.line(&format!(
@@ -109,6 +123,9 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
         encoded.clear();
         codec.encode(&record, &mut encoded);
         *counts.bytes.entry(kind(&record)).or_default() += encoded.len() as u64;
+        if let Record::Attest(batch) = &record {
+            take_slacks(batch, reader.start(), &mut counts);
+        }
         let Record::Bundle(bundle) = record else {
             continue;
         };
@@ -132,6 +149,32 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
     let framing = reader.valid_bytes().saturating_sub(known);
     counts.bytes.insert("framing", framing);
     Ok(counts)
+}
+
+/// Takes what one peer measured of the others. A batch that comes late was sealed late, or its link is slow: the
+/// recording knows no round trip.
+fn take_slacks(batch: &SignedBatch, start: &Start, counts: &mut Counts) {
+    let Ok(content) = Batch::decode(&batch.content) else {
+        return;
+    };
+    let told = start.roster.iter().zip(content.slack_ms).enumerate();
+    for (at, (peer, slack)) in told {
+        if at == usize::from(batch.peer) || slack == NO_SLACK {
+            continue;
+        }
+        for seat in &peer.seats {
+            let of = counts.seats.entry(*seat).or_default();
+            of.slacks.push(slack);
+        }
+    }
+}
+
+impl SeatCount {
+    fn slack(&self) -> Option<i16> {
+        let mut sorted = self.slacks.clone();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied()
+    }
 }
 
 fn kind(record: &Record) -> &'static str {
@@ -336,4 +379,42 @@ fn beside(path: &Path) -> PathBuf {
         name.push(ending);
     }
     path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn signed_slack_counts_for_the_seats_of_other_peers() {
+        let played = fixture::play(40);
+        let Some(Record::Start(start)) = played.records.first() else {
+            panic!("the first record is the start");
+        };
+        let mut attests = played.records.iter().filter_map(|record| match record {
+            Record::Attest(batch) => Some(batch),
+            _ => None,
+        });
+        let batch = attests.next().expect("a recording has signed batches");
+        let peers = start.roster.len();
+        let mut counts = Counts::default();
+        for slack in [40, 30, NO_SLACK, 250, 35] {
+            let mut content = Batch::decode(&batch.content).expect("it was signed");
+            content.slack_ms = vec![slack; peers];
+            let mut bytes = Vec::new();
+            content.encode(&mut bytes);
+            let told = SignedBatch {
+                content: bytes.into(),
+                ..batch.clone()
+            };
+            take_slacks(&told, start, &mut counts);
+        }
+        for (at, peer) in start.roster.iter().enumerate() {
+            let of = peer.seats.first().and_then(|seat| counts.seats.get(seat));
+            let slack = of.and_then(SeatCount::slack);
+            let expected = (at != usize::from(batch.peer)).then_some(40);
+            assert_eq!(slack, expected, "peer {at}");
+        }
+    }
 }

@@ -82,7 +82,7 @@ enum Command {
     },
     /// Count commands by seat and minute, and bytes by kind of record.
     #[command(
-        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N]}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
+        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N],\"slack_ms\":N|null,\"slack_reports\"}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
     )]
     Stats(OneFile),
     /// Compare two files: equal, one a prefix of the other, or the first difference.

@@ -26,6 +26,8 @@ pub struct Hostility {
     keys: BTreeMap<usize, Key>,
     /// By node that sends garbage: messages left.
     garbage: BTreeMap<Node, u32>,
+    /// By peer that looks ahead, and turn: when its session had a batch leave.
+    sealed: BTreeMap<(usize, u32), Duration>,
 }
 
 /// The key of a hostile peer, and what its session has recently signed with it.
@@ -103,6 +105,7 @@ impl Hostility {
             sampled: VecDeque::new(),
             keys,
             garbage: garbage.chain(stranger).collect(),
+            sealed: BTreeMap::new(),
         }
     }
 
@@ -228,8 +231,10 @@ impl<W: Playable> Simulator<W> {
         let Some((me, _)) = places.find(|(_, of)| **of == peer) else {
             return same;
         };
+        let now = self.now();
         let key = &self.hostility.keys[&peer];
         let random = &mut self.hostility.random;
+        let sealed = &mut self.hostility.sealed;
         let odd = to % 2 == 1;
         let changed = |change: &mut dyn FnMut(SignedBatch) -> SignedBatch| {
             let change = |batch| Some(change(batch));
@@ -258,6 +263,15 @@ impl<W: Playable> Simulator<W> {
                 true => changed(&mut |batch| key.forge(random, batch)),
                 false => same,
             },
+            Hostile::LooksAhead(later) => {
+                let mut is_old = |batch: &SignedBatch| {
+                    let turn = Batch::decode(&batch.content).map_or(0, |batch| batch.turn.0);
+                    *sealed.entry((peer, turn)).or_insert(now) + later <= now
+                };
+                let due = |batch: SignedBatch| is_old(&batch).then_some(batch);
+                let bytes = change_batches(channel, bytes, me, due);
+                Some(Cow::Owned(bytes))
+            }
             Hostile::Withholder(keeps) if keeps.is_at_it(since) && (odd || !keeps.from_odd) => {
                 let bytes = match keeps.votes && channel == Channel::Control {
                     true => without_votes(bytes, me)?,

@@ -84,7 +84,9 @@ impl Network {
             for to in (0..nodes).filter(|to| *to != from) {
                 let index = (from * nodes + to) as u64;
                 let mut random = Stream::new(scenario.seed, "lane", index);
-                let mut weather = scenario.weather;
+                let ends = [from, to].map(|node| scenario.peers.get(node)?.weather);
+                let own = ends.into_iter().flatten().next();
+                let mut weather = own.unwrap_or(scenario.weather);
                 weather.delay += random.millis(0, 10);
                 let lane = Lane {
                     random,

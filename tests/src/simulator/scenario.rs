@@ -2,6 +2,7 @@
 
 mod draw;
 mod kinds;
+mod look_ahead;
 mod outsiders;
 mod reopening;
 mod shrink;
@@ -80,8 +81,32 @@ pub struct PeerPlan {
     pub flaw: Option<u32>,
     /// Its violations of the protocol.
     pub hostile: Option<Hostile>,
+    /// The weather of its links, where it is another one; between calm peers until healing, too.
+    pub weather: Option<Weather>,
     /// Whether its faults, and its links' weather, go on after healing: then it stays outside the core.
     pub troubled: bool,
+}
+
+impl Default for PeerPlan {
+    /// An honest peer with one seat, without faults, of which players do nothing.
+    fn default() -> Self {
+        PeerPlan {
+            seats: 1,
+            begins_at: Duration::ZERO,
+            drift_ppm: 0,
+            load: Duration::ZERO,
+            step: Duration::ZERO,
+            workload: Workload::Idle,
+            chats_every: None,
+            keyframe_every: None,
+            log_takes: None,
+            faults: Vec::new(),
+            flaw: None,
+            hostile: None,
+            weather: None,
+            troubled: false,
+        }
+    }
 }
 
 /// A fault of a peer, or an action of its players beside playing.
@@ -200,6 +225,8 @@ pub enum Hostile {
     LiesOfLog(u32),
     /// It reports that its machine needs so long for a tick, and that is a lie.
     LiesOfLoad(Duration),
+    /// It sends its batches so much later than it might: it has seen those of the others.
+    LooksAhead(Duration),
     /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),
     /// From a moment on it receives and sends nothing, while its links stay up.
@@ -308,7 +335,7 @@ impl Scenario {
         let lies = |hostile| match hostile {
             Hostile::Forger | Hostile::Equivocator { .. } => true,
             Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
-            Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) => false,
+            Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) | Hostile::LooksAhead(_) => false,
             Hostile::Withholder(_) | Hostile::Mute { .. } => false,
         };
         plan.flaw.is_some() || plan.hostile.is_some_and(lies)

@@ -301,6 +301,9 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
             false => words::slack(peer.slack_ms, peer.slack_there_ms),
         };
         lines.push((String::new(), how));
+        if let Some(lead) = peer.lead {
+            lines.push((String::new(), words::lead(lead)));
+        }
     }
     lines
 }
@@ -352,7 +355,7 @@ const ANSWER_SHOWN: Duration = Duration::from_secs(5);
 mod tests {
     use super::*;
     use crate::window::readability::{SIZES, check_texts};
-    use lockstep::session::{Agreed, LinkStats, PeerStats};
+    use lockstep::session::{Agreed, Lead, LinkStats, PeerStats};
     use lockstep::{PeerId, TurnNumber};
 
     fn facts() -> Facts {
@@ -378,6 +381,11 @@ mod tests {
                     peer,
                     slack_ms: Some(312),
                     slack_there_ms: Some(-18),
+                    lead: Some(Lead {
+                        ms: 31,
+                        usual_ms: 200,
+                        stands_out: true,
+                    }),
                     unheard: Duration::from_millis(90),
                 }],
                 agreed: Some(Agreed {
@@ -398,19 +406,21 @@ mod tests {
     fn the_panel_names_the_other_end_of_a_link() {
         let mut measured = measured();
         let shown = lines(&facts(), &measured);
-        let [.., agreed, link, slack] = &shown[..] else {
+        let [.., agreed, link, slack, lead] = &shown[..] else {
             panic!("{shown:?}");
         };
         assert_eq!(agreed.1, "after turn 118, as of 0.3 s ago");
         assert_eq!(link.0, "Grace of the very long name indeed");
         assert_eq!(link.1, "48 ms round trip, 6 % loss");
         assert_eq!(slack.1, "slack 312 ms here, -18 ms there");
+        let early = "sends 31 of 200 ms ahead: it may see your commands first";
+        assert_eq!(lead.1, early);
         // A silent peer without a direct link.
         let stats = measured.stats.as_mut().expect("there is a network");
         stats.links.clear();
         stats.peers[0].unheard = Duration::from_millis(2_400);
         let shown = lines(&facts(), &measured);
-        let [.., link, slack] = &shown[..] else {
+        let [.., link, slack, _] = &shown[..] else {
             panic!("{shown:?}");
         };
         assert_eq!(

@@ -45,7 +45,7 @@ impl ExitReport {
     /// Takes the result of a match, in place of an earlier one.
     pub fn take(&mut self, ended: &Ended, peer: &mut Peer) {
         let summary = peer.summary();
-        let end = Line::End(EndLine::new(ended, &summary));
+        let end = Line::End(Box::new(EndLine::new(ended, &summary)));
         self.code = Some(exit::of_end(&ended.reason));
         self.lines = vec![plain::text(&end).unwrap_or_default()];
         let hint = peer.rejoin_hint(&ended.reason);

@@ -274,12 +274,14 @@ impl Player {
     pub(crate) fn stats(&self, now: Duration) -> Stats {
         let places = &self.ledger.places;
         let there = |at: &usize| *at != places.me() && !self.ledger.batches.is_going(*at);
-        let peers = places.all().filter(there).map(|at| {
+        let there = || places.all().filter(there);
+        let peers = there().map(|at| {
             let (slack_ms, slack_there_ms) = self.turns.slack(at);
             PeerStats {
                 peer: places.key(at),
                 slack_ms,
                 slack_there_ms,
+                lead: self.turns.lead(at, there()),
                 unheard: self.membership.unheard(at, now),
             }
         });

@@ -87,13 +87,16 @@ impl Player {
 
     /// Takes a batch that came by a link, whichever peer signed it.
     pub(super) fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
+        let signer = usize::from(signed.peer);
+        let from_signer = self.member_of(core, link) == Some(signer);
+        let quality = core.links.get(&link).map(|link| &link.quality);
         let arrival = Arrival {
             now: core.now,
             epoch: self.membership.epoch(),
+            round_trip: quality.filter(|_| from_signer).and_then(|of| of.rtt),
             cheats: self.verify.cheats(),
             signer: core.signer.as_ref(),
         };
-        let signer = usize::from(signed.peer);
         match self
             .turns
             .collect(signed.clone(), &mut self.ledger, &arrival)
@@ -102,8 +105,7 @@ impl Player {
             Collected::Fault(fault) => core.fault(link, fault),
             Collected::OutOfReach => {
                 // A forwarding peer may be further than this one; the signer itself may not, unless this one stands still.
-                let own = self.member_of(core, link) == Some(signer);
-                if own && !self.ending.is_leaving() {
+                if from_signer && !self.ending.is_leaving() {
                     core.fault(link, Fault::WrongTurn);
                 }
             }

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) struct Arrival<'a> {
     pub now: Duration,
     pub epoch: u32,
+    /// The round trip of its link, where that leads to its signer.
+    pub round_trip: Option<Duration>,
     /// Peers that have signed two batches for one turn: a cheat may leave in one history and not in the other.
     pub cheats: Peers,
     pub signer: &'a dyn Signer,
@@ -85,6 +87,11 @@ impl Turns {
         let ahead = turn.saturating_sub(window.complete());
         let due = self.clock.due() + self.fold.plan.turn() * ahead;
         self.clock.arrived(at, due, arrival.now);
+        if let Some(round_trip) = arrival.round_trip {
+            let slack_ms = due.as_millis() as i64 - arrival.now.as_millis() as i64;
+            let budget = self.network_budget();
+            self.leads.note(at, slack_ms, round_trip, budget);
+        }
         let held = Held {
             signed,
             batch,

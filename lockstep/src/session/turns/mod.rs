@@ -6,6 +6,7 @@
 mod clock;
 mod collect;
 mod delivery;
+mod lead;
 mod load;
 mod own_seats;
 mod retraction;
@@ -21,6 +22,7 @@ pub(crate) use seal::{Seal, Sealed};
 pub(crate) use snapshots::SignedSnapshot;
 
 use super::Output;
+use super::contract::Lead;
 use super::ledger::{Ledger, LogWindow};
 use super::timers::{Timer, Timers};
 use crate::limits::MAX_CHAT;
@@ -29,6 +31,7 @@ use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
 use clock::Clock;
 use delivery::Delivery;
+use lead::Leads;
 use load::Load;
 use own_seats::OwnSeats;
 use retraction::RetractionBuffer;
@@ -98,6 +101,7 @@ pub(crate) struct Turns {
     sealed: u32,
     reports: OwnReports,
     clock: Clock,
+    leads: Leads,
     stalls: Stalls,
     stall_limit: Option<Duration>,
     /// All texts of turns before this one are told.
@@ -132,6 +136,7 @@ impl Turns {
             sealed: turns + u32::from(plan.delay_turns),
             reports: OwnReports::new(reports_from, world.executed, world.checksum),
             clock: Clock::new(due, peers, now),
+            leads: Leads::new(peers),
             stalls: Stalls::default(),
             told: turns,
             delivery: Delivery::new(world, keyframe_every, load, kept),
@@ -182,6 +187,22 @@ impl Turns {
     /// Slack of a peer's batches here, and of this peer's there, over the last reports.
     pub(crate) fn slack(&self, at: usize) -> (Option<i16>, Option<i16>) {
         self.clock.slack(at)
+    }
+
+    /// How long before their deadline a peer's batches leave, against those of all `there`.
+    pub(crate) fn lead(&self, at: usize, there: impl Iterator<Item = usize>) -> Option<Lead> {
+        let budget = self.network_budget();
+        Some(Lead {
+            ms: self.leads.of(at, budget)?,
+            usual_ms: budget.as_millis() as i16,
+            stands_out: self.leads.stands_out(at, there, budget),
+        })
+    }
+
+    /// The time from sealing a batch in time to its deadline.
+    fn network_budget(&self) -> Duration {
+        let plan = self.fold.plan;
+        plan.turn() * u32::from(plan.delay_turns.saturating_sub(1))
     }
 
     /// When the turn after `turns` turns is due, in milliseconds from now.
@@ -436,6 +457,8 @@ impl Turns {
     pub(crate) fn note_slack(&mut self, at: usize, slack: i16, ledger: &Ledger) {
         let gone = |at| ledger.batches.is_gone(at);
         self.clock.reported(at, slack, gone);
+        let budget = self.network_budget();
+        self.leads.note_report(at, slack, budget);
     }
 
     /// The game is to be told of a stall now: how long it lasts.
@@ -473,6 +496,7 @@ impl Turns {
     /// Another run of a peer's process has its place, and its seats.
     pub(crate) fn readmit(&mut self, at: usize, seats: &[Seat]) {
         self.clock.readmit(at);
+        self.leads.readmit(at);
         self.fold.open(seats);
     }
 

@@ -230,11 +230,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
         },
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
         keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),
-        log_takes: None,
-        faults: Vec::new(),
-        flaw: None,
-        hostile: None,
-        troubled: false,
+        ..PeerPlan::default()
     }
 }
 
