@@ -23,6 +23,8 @@ const MOST_BATCHES: usize = 64;
 const PART: i32 = 3;
 /// It does not where that is less: links differ by as much, one way from the other.
 const LEAST_MS: i32 = 40;
+/// Leads beyond that are told as that: the slowest plans leave more.
+pub(super) const LONGEST_LEAD_MS: u128 = 30_000;
 
 /// By place.
 pub(super) struct Leads(Vec<Sealing>);

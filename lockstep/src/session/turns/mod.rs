@@ -31,7 +31,7 @@ use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
 use clock::Clock;
 use delivery::Delivery;
-use lead::Leads;
+use lead::{LONGEST_LEAD_MS, Leads};
 use load::Load;
 use own_seats::OwnSeats;
 use retraction::RetractionBuffer;
@@ -194,7 +194,7 @@ impl Turns {
         let budget = self.network_budget();
         Some(Lead {
             ms: self.leads.of(at, budget)?,
-            usual_ms: budget.as_millis() as i16,
+            usual_ms: budget.as_millis().min(LONGEST_LEAD_MS) as i16,
             stands_out: self.leads.stands_out(at, there, budget),
         })
     }
