@@ -89,6 +89,8 @@ pub struct Judge {
     next: BTreeMap<(Hash, bool), Hash>,
     /// The world's checksum after a turn, by the log's hash there.
     worlds: BTreeMap<Hash, Checksum>,
+    /// The turns that peers handed out before a quorum could know of them: peer, turn, and when.
+    unsure: Vec<(usize, u32, Duration)>,
     /// The words of players, by seat and kind.
     said: BTreeMap<(Seat, u8), Vec<Saying>>,
 }
@@ -205,6 +207,7 @@ impl Judge {
     pub fn finish<W: Playable>(&mut self) {
         if let Some(log) = self.canonical().cloned() {
             self.check_prefixes(&log);
+            self.check_unsure(&log);
             self.check_said(&log);
             self.check_plans(&log);
             self.check_reruns::<W>(&log);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The number of turns before a change's cut that a peer may know of it.
+const CUT_AHEAD: u32 = 16;
+
 impl Judge {
     /// A session appended a record. It stands in its place, has a reason, and is what others logged there.
     pub fn appended(&mut self, peer: usize, record: &Record) {
@@ -125,12 +128,24 @@ impl Judge {
         let fenced = self.now < file.notes.unsure_until && !alone && !again;
         let hostile = self.scenario.is_hostile(peer);
         self.must(peer, Durable, bundle)(hostile || logged, "hands out what is not logged");
-        self.must(peer, Agreement, bundle)(hostile || !fenced, "goes on before a quorum knows it");
+        if fenced && !hostile {
+            self.unsure.push((peer, turn, self.now));
+        }
         let file = &mut self.peers[peer];
         let hash = file.log.hashes.get(turn as usize + 1);
         file.executing.push_back(hash.copied());
         file.handed.push((turn, self.now));
         file.next = turn + 1;
+    }
+
+    /// A peer that slept hands out no turn before a quorum knows of it, but those up to a change that it stays in.
+    pub(super) fn check_unsure(&self, canonical: &Log) {
+        for (peer, turn, at) in &self.unsure {
+            let next = canonical.epochs.iter().find(|(from, _)| from > turn);
+            let near = next.filter(|(from, _)| from - turn <= CUT_AHEAD);
+            let stays = near.is_some_and(|(_, roster)| roster.contains(peer));
+            self.must(*peer, Agreement, (turn, at))(stays, "goes on before a quorum knows it");
+        }
     }
 
     /// A world executed a turn.

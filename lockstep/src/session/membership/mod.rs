@@ -169,13 +169,10 @@ impl Membership {
         self.epochs.allows(turn)
     }
 
-    /// Whether nothing may be sealed, completed or handed out until others have responded. Where it is decided that no other
-    /// peer of this epoch stays, its turns are settled: a joiner alone can respond, and needs these turns before.
+    /// Whether nothing may be sealed, completed or handed out until others have responded. Where it is decided that this peer
+    /// stays for the next epoch, the turns of this one are settled, and the others may need them to respond: the next one waits.
     pub(crate) fn is_fenced(&self) -> bool {
-        let members = self.epochs.voters().members();
-        let stay = members.and(self.epochs.next_members());
-        let only_joiners_respond = self.stays_for_next() && stay.len() == 1;
-        self.fence.is_closed() && !only_joiners_respond
+        self.fence.is_closed() && !self.stays_for_next()
     }
 
     /// How much longer than usual no peer is suspected in this stall.
