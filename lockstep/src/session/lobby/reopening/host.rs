@@ -17,6 +17,7 @@ use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Time between the last signature and the first turn, for the message to reach all and the worlds to be built.
@@ -30,6 +31,8 @@ const QUIET: Duration = Duration::from_millis(2_500);
 const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
 /// First comers wait so long for an answer of others, which may still play.
 const ASK_OTHERS: Duration = Duration::from_secs(3);
+/// A host whose player hosts yields to another one, which it may not need, that has said for so long that it hosts.
+const YIELDS_AFTER: Duration = Duration::from_secs(2);
 /// Addresses of one peer, and the bytes of each.
 const ADDRESSES: usize = 8;
 const ADDRESS_BYTES: usize = 64;
@@ -38,6 +41,8 @@ pub(in crate::session::lobby) struct ReopeningHost {
     context: RejoinContext,
     settlement: Settlement,
     probe: ActivityProbe,
+    /// By link, when the peer there first said that it hosts a reopening, too.
+    rivals: BTreeMap<LinkId, Duration>,
     /// The attempt fails because others are awaited.
     awaits: bool,
     /// Its own signature, and the number by which the store says that it keeps that.
@@ -78,6 +83,7 @@ impl ReopeningHost {
             context,
             settlement: Settlement::new(log, core.now + gathers.wait()),
             probe: ActivityProbe::new(core.now),
+            rivals: BTreeMap::new(),
             awaits: false,
             signs: None,
             gathers,
@@ -117,9 +123,12 @@ impl ReopeningHost {
                 missing: self.infos(missing),
             }),
             Then::Contradicted(found) => Next::Leave(found.reason(self.infos(found.peers))),
-            Then::NoQuorum(missing) => Next::Leave(EndReason::NoQuorum {
-                missing: self.infos(missing),
-            }),
+            Then::NoQuorum(missing) => match self.rival(core) {
+                Some(link) => Next::Yield(link),
+                None => Next::Leave(EndReason::NoQuorum {
+                    missing: self.infos(missing),
+                }),
+            },
         }
     }
 
@@ -172,14 +181,35 @@ impl ReopeningHost {
         answer.unwrap_or(Answer::Nothing)
     }
 
-    /// Whether another host of a lower place gathers instead: two hosts would wait for each other. Without a quorum apart
-    /// from that host, a false claim holds up nothing. A host that has signed a proposal keeps to it.
-    fn yields_to(&self, core: &Core, standing: &Standing<'_>, link: LinkId) -> bool {
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let place = proved.and_then(|(peer, _)| self.settlement.place_of(peer));
-        let first =
-            place.is_some_and(|place| place < self.settlement.me() && self.settlement.needs(place));
-        first && standing.attempt == 0 && standing.gathers
+    /// Another peer says on this link that it hosts a reopening, too. Two hosts would wait for each other: the one of the
+    /// higher place yields. Its player's host does that at once only where there is no quorum apart from the other one:
+    /// then a false claim holds up nothing. A host that has signed a proposal keeps to it.
+    fn note_rival(&mut self, core: &Core, standing: &Standing<'_>, link: LinkId) -> Next {
+        let since = *self.rivals.entry(link).or_insert(core.now);
+        self.rivals.retain(|link, _| core.links.contains_key(link));
+        let Some(place) = self.lower_place(core, link) else {
+            return Next::Stay;
+        };
+        let lasts = core.now >= since + YIELDS_AFTER;
+        let at_once = self.settlement.needs(place) || self.searches_on();
+        let yields = (at_once || lasts) && !self.settlement.has_quorum_without(place);
+        match yields && standing.attempt == 0 && standing.gathers {
+            true => Next::Yield(link),
+            false => Next::Stay,
+        }
+    }
+
+    /// The link to a host that has a lower place.
+    fn rival(&self, core: &Core) -> Option<LinkId> {
+        let mut links = self.rivals.keys().copied();
+        links.find(|link| self.lower_place(core, *link).is_some())
+    }
+
+    /// The place of the peer on this link, where that is lower than this peer's.
+    fn lower_place(&self, core: &Core, link: LinkId) -> Option<u8> {
+        let (peer, _) = core.links.get(&link)?.proved?;
+        let place = self.settlement.place_of(peer)?;
+        (place < self.settlement.me()).then_some(place)
     }
 }
 
@@ -300,7 +330,7 @@ impl Base for ReopeningHost {
         let source = self.settlement.source();
         let source = source.and_then(|(source, _)| self.link_to(standing.room, source));
         match decode::<Answer>(bytes) {
-            Ok(Answer::Reopens) if self.yields_to(core, &standing, link) => Next::Yield(link),
+            Ok(Answer::Reopens) => self.note_rival(core, &standing, link),
             Ok(Answer::Log { from, records, .. }) if source == Some(link) => {
                 let facts = facts(core, standing.attempt);
                 match self.settlement.fetched(facts, from, &records) {

@@ -151,6 +151,13 @@ impl Settlement {
         roster.contains(place) && !self.log.head().is_quorum(others)
     }
 
+    /// Whether the peers here are a quorum without this one.
+    pub(super) fn has_quorum_without(&self, place: u8) -> bool {
+        let here = self.claims.counting().map(|(guest, _)| guest);
+        let here: Peers = here.chain([self.me()]).filter(|at| *at != place).collect();
+        self.log.head().is_quorum(here)
+    }
+
     pub(super) fn is_of_this_match(&self, claim: &Claim) -> bool {
         claim.start == start_hash(self.start())
     }

@@ -186,3 +186,16 @@ fn joiners_find_a_peer_that_plays_before_they_reopen() {
     let waits = |event: &Event| matches!(event, Event::JoinerWaits { .. });
     assert!(net.peers[1].events.iter().any(waits));
 }
+
+#[test]
+fn two_of_three_that_both_host_play_on() {
+    for order in [[1, 2], [2, 1]] {
+        let (mut net, disks) = all_dead(3);
+        for (at, other) in order.into_iter().zip([order[1], order[0]]) {
+            net.reopens_near(at, 91, &disks[at], Duration::from_secs(8), &[other]);
+            net.wait(1);
+        }
+        net.wait(12);
+        net.all_play(&[1, 2], &disks);
+    }
+}
