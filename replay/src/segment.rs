@@ -357,6 +357,7 @@ pub(crate) fn segment_at(
         stop: Stop::Nothing,
         end: at,
     };
+    let mut unchecked = 0;
     loop {
         let item = match item_at(window, segment.end, end, snapshot_bytes)? {
             Found::Item(item) => item,
@@ -388,6 +389,15 @@ pub(crate) fn segment_at(
         let keyframe = |item: &Item| item.kind == Kind::Keyframe;
         let alone = segment.items.is_empty()
             || !keyframe(&item) && !segment.items.first().is_some_and(keyframe);
+        // Only what follows checks an idle turn: bytes that another file left behind this one may look like many.
+        unchecked = match item.kind {
+            Kind::Idle => unchecked + 1,
+            _ => 0,
+        };
+        if unchecked > SEAL_AFTER_ITEMS {
+            segment.stop = Stop::Damaged;
+            return Ok(segment);
+        }
         if !alone || segment.items.len() == MOST_ITEMS || !holds(window, &item, &mut checks)? {
             segment.stop = Stop::Damaged;
             return Ok(segment);
@@ -489,5 +499,25 @@ mod tests {
             (0, Stop::Damaged, 0)
         );
         assert_eq!(at(header_crc() ^ 1).items.len(), 0);
+    }
+
+    #[test]
+    fn stale_bytes_behind_the_last_seal_count_as_few_turns() {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new();
+        encoder.item(Kind::Records, b"abc", &mut bytes);
+        encoder.seal(&mut bytes);
+        let (sealed, before) = (bytes.len() as u64, encoder.sealed().expect("just sealed"));
+        encoder.item(Kind::Turn, b"abc", &mut bytes);
+        let mut idle = Vec::new();
+        encoder.item(Kind::Idle, b"", &mut idle);
+        bytes.extend(idle.repeat(4_096));
+        let end = bytes.len() as u64;
+        let mut window = Window::new(Box::new(io::Cursor::new(bytes)));
+        let tail = segment_at(&mut window, sealed, end, before, 0).expect("in memory");
+        assert_eq!(
+            (tail.items.len(), tail.stop),
+            (1 + SEAL_AFTER_ITEMS, Stop::Damaged)
+        );
     }
 }
