@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 18] = [
+const SWEPT: [(u64, &[u64]); 19] = [
     (
         1_795_528_883_000,
         &[
@@ -43,6 +43,7 @@ const SWEPT: [(u64, &[u64]); 18] = [
     (1_795_684_550_000, &[8787]),
     (1_800_000_000_000, &[614, 1334]),
     (1_795_687_330_000, &[3309, 4795]),
+    (1_795_692_350_000, &[2689, 4667, 5734]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -106,6 +106,11 @@ pub(crate) enum Control {
 }
 
 impl Control {
+    /// Whether the sender comes to a reopening that it takes this peer for the host of.
+    pub(crate) fn comes_to_host(&self) -> bool {
+        matches!(self, Control::Reopen(Said::Come { .. }))
+    }
+
     /// What a peer, by place in the roster, has signed of the end, where this message says it.
     pub(crate) fn signed_end(&self) -> Option<(u8, End, [u8; 64])> {
         let Control::End {

@@ -35,6 +35,8 @@ impl Joiner {
             // The other end is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
             Control::End { .. } => self.hear_end(core, link, message),
+            // This peer hosts no more: a guest would wait for it.
+            come if come.comes_to_host() => core.close(link),
             Control::Lobby(_) | Control::Pings(_) | Control::Reopen(_) | Control::Rejoin { .. } => {
             }
             // It asks for branches itself, while it searches.

@@ -216,8 +216,11 @@ impl GuestBase for Returner {
         Step::Stay
     }
 
-    /// Others may be in the match already, and lack this peer.
-    fn received_elsewhere(&mut self, _: &mut Core, _: LinkId, _: Control) -> Step {
+    /// Others may be in the match already, and lack this peer. Or they take it for a host, which it was before.
+    fn received_elsewhere(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        if message.comes_to_host() {
+            core.close(link);
+        }
         Step::Stay
     }
 

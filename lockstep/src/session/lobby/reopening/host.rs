@@ -31,6 +31,8 @@ const QUIET: Duration = Duration::from_millis(2_500);
 const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
 /// First comers wait so long for an answer of others, which may still play.
 const ASK_OTHERS: Duration = Duration::from_secs(3);
+/// Joiners that have met come so late at most: they ask others first, and may have to turn round.
+const JOINERS_COME: Duration = Duration::from_secs(15);
 /// A host whose player hosts yields to another one, which it may not need, that has said for so long that it hosts.
 const YIELDS_AFTER: Duration = Duration::from_secs(2);
 /// Addresses of one peer, and the bytes of each.
@@ -125,6 +127,7 @@ impl ReopeningHost {
             Then::Contradicted(found) => Next::Leave(found.reason(self.infos(found.peers))),
             Then::NoQuorum(missing) => match self.rival(core) {
                 Some(link) => Next::Yield(link),
+                None if self.settlement.waits_on(core.now, self.patience()) => Next::Stay,
                 None => Next::Leave(EndReason::NoQuorum {
                     missing: self.infos(missing),
                 }),
@@ -196,6 +199,14 @@ impl ReopeningHost {
         match yields && standing.attempt == 0 && standing.gathers {
             true => Next::Yield(link),
             false => Next::Stay,
+        }
+    }
+
+    /// Until then joiners that met, and were a quorum, have time to come.
+    fn patience(&self) -> Duration {
+        match self.gathers {
+            Gathers::Players(_) => Duration::ZERO,
+            Gathers::Joiners => self.opened_at + JOINERS_COME,
         }
     }
 

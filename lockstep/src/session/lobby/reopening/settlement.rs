@@ -116,6 +116,13 @@ impl Settlement {
         }
     }
 
+    /// Whether it waits on until then, where there is no quorum: for a quorum, and no longer for the rest of the roster.
+    pub(super) fn waits_on(&mut self, now: Duration, until: Duration) -> bool {
+        self.wait_until = self.wait_until.max(until);
+        self.first_comers |= now < until;
+        now < self.wait_until
+    }
+
     pub(super) fn start(&self) -> &Start {
         self.log.start()
     }

@@ -199,3 +199,19 @@ fn two_of_three_that_both_host_play_on() {
         net.all_play(&[1, 2], &disks);
     }
 }
+
+#[test]
+fn a_guest_turns_round_where_its_host_hosts_no_more() {
+    let (mut net, disks) = all_dead(3);
+    // It takes a joiner for a host, by a false answer.
+    net.links.lie = Some(|bytes| match decode(&bytes) {
+        Ok(Answer::Nothing) => encode(&Answer::Reopens),
+        _ => bytes,
+    });
+    net.looks(0, 91, &disks[0], &[2]);
+    net.looks(1, 92, &disks[1], &[0]);
+    net.run(net.now() + Duration::from_millis(500));
+    net.links.lie = None;
+    net.wait(1);
+    assert!(matches!(net.session(1).phase, Phase::Rejoin(_)));
+}
