@@ -70,6 +70,8 @@ pub enum Kind {
     Continuation,
     /// The end of a match.
     End,
+    /// What a peer says in a lobby.
+    Chat,
 }
 
 impl Kind {
@@ -85,6 +87,7 @@ impl Kind {
             Kind::Reopening => "lockstep reopen",
             Kind::Continuation => "lockstep continue",
             Kind::End => "lockstep end",
+            Kind::Chat => "lockstep chat",
         }
     }
 }
@@ -242,6 +245,7 @@ mod tests {
             Kind::Reopening,
             Kind::Continuation,
             Kind::End,
+            Kind::Chat,
         ];
         for one in all {
             let begins = |other: &Kind| other.name().starts_with(one.name());

@@ -41,8 +41,12 @@ pub(crate) enum Control {
     Lobby(Vec<LobbyEntry>),
     /// Joiner to host: ready with this commitment to a share of the seed, or not ready.
     Ready { commit: Option<[u8; 32]> },
-    /// Joiner to host, and host to all with the name filled in.
-    Chat { from: String, text: String },
+    /// Joiner to host, and on to all: what a peer of the lobby says.
+    Chat {
+        from: PeerId,
+        text: String,
+        signature: Signature,
+    },
     /// Host to all: the seats are settled.
     Lock {
         attempt: u32,

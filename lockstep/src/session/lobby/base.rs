@@ -7,7 +7,7 @@ use crate::log::SignatureSet;
 use crate::session::core::Core;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId, Plan};
+use crate::{EndReason, Fault, Incarnation, JoinRefused, Limits, LinkId, MatchId, PeerId, Plan};
 use sim::Checksum;
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ pub(super) struct Customs {
     pub(super) pings_while_agreeing: bool,
     /// A guest that answers a ping was heard.
     pub(super) hears_by_pings: bool,
-    pub(super) chats: bool,
+    /// The match in whose lobby players chat.
+    pub(super) chats: Option<MatchId>,
     /// How many limits of a handshake the participants have to sign. For ever where there is none.
     pub(super) sign_within: Option<u32>,
     /// Worlds are built before their peers sign.

@@ -3,6 +3,7 @@
 use super::Step;
 use super::askers::Askers;
 use super::base::{Base, Customs, Entry, Next, Request, Sort, Standing};
+use super::chat;
 use super::duplicate_keys::{DuplicateKeys, Verdict};
 use super::pings::Pings;
 use super::room::{Occupant, Room};
@@ -141,8 +142,14 @@ impl HostSide {
     }
 
     pub(super) fn chat(&self, core: &mut Core, text: &str) {
-        if self.customs.chats {
-            self.say(core, self.room.own().name.clone(), text);
+        if let Some(match_id) = self.customs.chats {
+            let said = chat::say(core, match_id, text);
+            self.pass_on(
+                core,
+                &said,
+                core.id(),
+                tidy_text(text, core.limits.chat_bytes),
+            );
         }
     }
 
@@ -182,13 +189,8 @@ impl HostSide {
                 core.close(link);
                 self.lost(core, from)
             }
-            Control::Chat { text, .. } if self.customs.chats => {
-                let most = core.limits.chats_per_10_s as usize;
-                if self.room.takes_chat(from, core.now, most)
-                    && let Some((guest, _)) = self.room.guest(from)
-                {
-                    self.say(core, guest.name.clone(), &text);
-                }
+            Control::Chat { .. } if self.customs.chats.is_some() => {
+                self.chats(core, link, from, message);
                 Step::Stay
             }
             message if self.base.sort(&message, true) == Sort::Request => {
@@ -578,15 +580,24 @@ impl HostSide {
         self.customs.pings_while_agreeing || matches!(self.stage, Stage::Gathering)
     }
 
-    fn say(&self, core: &mut Core, from: String, text: &str) {
-        let text = tidy_text(text, core.limits.chat_bytes);
-        let message = Control::Chat {
-            from: from.clone(),
-            text: text.clone(),
-        };
-        self.broadcast(core, &message);
+    /// The guest at the other end of a link says something.
+    fn chats(&mut self, core: &mut Core, link: LinkId, guest: PeerId, said: Control) {
+        let most = core.limits.chats_per_10_s as usize;
+        if !self.room.takes_chat(guest, core.now, most) {
+            return;
+        }
+        match chat::heard(core, self.customs.chats, &said) {
+            Ok((from, text)) if from == guest => self.pass_on(core, &said, from, text),
+            Ok(_) => core.fault(link, Fault::OutOfPlace),
+            Err(fault) => core.fault(link, fault),
+        }
+    }
+
+    /// Says to all what a peer of the lobby says.
+    fn pass_on(&self, core: &mut Core, said: &Control, from: PeerId, text: String) {
+        self.broadcast(core, said);
         core.event(Event::Chat {
-            from,
+            from: self.room.name_of(from).to_owned(),
             seat: None,
             text,
         });

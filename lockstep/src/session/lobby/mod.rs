@@ -6,6 +6,7 @@
 
 mod askers;
 mod base;
+mod chat;
 mod duplicate_keys;
 mod guest;
 mod host;

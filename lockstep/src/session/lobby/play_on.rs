@@ -83,7 +83,7 @@ impl PlayOn {
             same_run_enters_again: false,
             pings_while_agreeing: false,
             hears_by_pings: false,
-            chats: false,
+            chats: None,
             sign_within: None,
             loads: true,
             takes_links: false,

@@ -100,6 +100,13 @@ impl Room {
         guests.find_map(|(guest, on)| (on == link).then_some(guest))
     }
 
+    /// The name of an occupant.
+    pub(super) fn name_of(&self, peer: PeerId) -> &str {
+        let guests = self.guests().map(|(guest, _)| guest);
+        let mut all = guests.chain([&self.own]);
+        all.find(|of| of.peer == peer).map_or("", |of| &of.name)
+    }
+
     /// The guest with this key, and its link.
     pub(super) fn guest(&self, peer: PeerId) -> Option<(&Occupant, LinkId)> {
         self.guests().find(|(guest, _)| guest.peer == peer)

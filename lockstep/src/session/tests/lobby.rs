@@ -109,6 +109,40 @@ fn a_guest_believes_no_lobby_with_seats_that_are_not_there() {
     assert_eq!(faults(&net, 1), []);
 }
 
+fn chats(net: &Net, at: usize) -> Vec<(String, String)> {
+    let events = net.peers[at].events.iter();
+    let chats = events.filter_map(|event| match event {
+        Event::Chat { from, text, .. } => Some((from.clone(), text.clone())),
+        _ => None,
+    });
+    chats.collect()
+}
+
+#[test]
+fn what_a_peer_says_in_a_lobby_is_its_own_word() {
+    let mut net = in_the_lobby();
+    let said = [0, 1].map(|at| {
+        net.input(at, Input::Chat(format!("by {at}")));
+        (format!("peer {at}"), format!("by {at}"))
+    });
+    net.run(net.now() + Duration::from_secs(1));
+    assert_eq!([chats(&net, 0), chats(&net, 1)], [&said[..], &said[..]]);
+    let forged = |from: usize| Control::Chat {
+        from: id(from),
+        text: "I give up".to_owned(),
+        signature: [7; 64].into(),
+    };
+    for (from, by, to, fault) in [
+        (1, 0, 1, Fault::Signature),
+        (1, 1, 0, Fault::Signature),
+        (2, 0, 1, Fault::Signature),
+    ] {
+        net.tell(by, to, Channel::Control, &forged(from).encode());
+        assert_eq!(faults(&net, to).pop(), Some(fault));
+        assert_eq!(chats(&net, to), said, "from {from}, by {by}");
+    }
+}
+
 #[test]
 fn once_the_match_runs_its_host_may_flood_as_little_as_others() {
     let mut net = Net::new(3, Plan::default(), None);

@@ -293,10 +293,7 @@ fn peer_that_missed_the_start_counts_as_heard() {
     net.links.attack = Some((0, |_, _, channel, bytes| {
         let said = Control::decode(bytes, &Limits::default());
         let begins = channel == Channel::Control && matches!(said, Ok(Control::Go { .. }));
-        let other = Control::Chat {
-            from: String::new(),
-            text: "soon".to_owned(),
-        };
+        let other = Control::Pings(Vec::new());
         begins.then(|| other.encode())
     }));
     net.links.lost_dials = u32::MAX;

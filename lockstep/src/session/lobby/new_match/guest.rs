@@ -10,12 +10,12 @@ use crate::session::core::Core;
 use crate::session::links::dialling::best_first;
 use crate::session::links::link::Link;
 use crate::session::lobby::guest::GuestBase;
-use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, decline};
+use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, chat, decline};
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};
 use crate::session::{Output, RulesOf};
-use crate::text::{tidy_name, tidy_text};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(in crate::session::lobby) struct Newcomer {
     /// On the start, once the host has admitted this peer.
     agreement: Option<Agreement>,
     seats: Vec<Seat>,
+    /// The names in the lobby, as its host tells them.
+    names: BTreeMap<PeerId, String>,
     clock: HostClock,
     /// It has signed, and its link to the host is gone.
     host_lost: Option<HostLost>,
@@ -61,6 +63,7 @@ impl Newcomer {
             place_until: None,
             agreement: None,
             seats: Vec::new(),
+            names: BTreeMap::new(),
             clock: HostClock::default(),
             host_lost: None,
         };
@@ -180,11 +183,31 @@ impl Newcomer {
         }
         let peers = entries.into_iter();
         let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
+        let peers: Vec<LobbyPeer> = peers.collect();
+        let names = peers.iter().map(|peer| (peer.peer, peer.name.clone()));
+        self.names = names.collect();
         core.event(Event::Lobby {
-            peers: peers.collect(),
+            peers,
             seats: terms.seats,
             plan: terms.plan,
         });
+    }
+
+    /// The host passes on what a peer of the lobby says.
+    fn hear(&self, core: &mut Core, link: LinkId, said: &Control) {
+        let heard = chat::heard(core, Some(self.invitation.match_id), said);
+        let named = heard.and_then(|(from, text)| match self.names.get(&from) {
+            Some(name) => Ok((name.clone(), text)),
+            None => Err(Fault::OutOfPlace),
+        });
+        match named {
+            Ok((from, text)) => core.event(Event::Chat {
+                from,
+                seat: None,
+                text,
+            }),
+            Err(fault) => core.fault(link, fault),
+        }
     }
 
     fn tell_ready(&self, core: &mut Core) {
@@ -433,14 +456,7 @@ impl GuestBase for Newcomer {
                 core.event(Event::Asked);
             }
             Control::Lobby(entries) if self.agreement.is_some() => self.show(core, link, entries),
-            Control::Chat { from, text } => {
-                let event = Event::Chat {
-                    from: tidy_name(&from),
-                    seat: None,
-                    text: tidy_text(&text, core.limits.chat_bytes),
-                };
-                core.event(event);
-            }
+            Control::Chat { .. } => self.hear(core, link, &message),
             Control::Lock { attempt, roster } if self.agreement.is_some() => {
                 return self.lock(core, link, attempt, roster);
             }
@@ -525,9 +541,8 @@ impl GuestBase for Newcomer {
 
     fn chat(&mut self, core: &mut Core, text: &str) {
         if let Some(link) = self.link {
-            let text = tidy_text(text, core.limits.chat_bytes);
-            let from = String::new();
-            core.send(link, &Control::Chat { from, text });
+            let said = chat::say(core, self.invitation.match_id, text);
+            core.send(link, &said);
         }
     }
 

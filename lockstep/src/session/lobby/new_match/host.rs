@@ -75,7 +75,7 @@ impl NewMatch {
             same_run_enters_again: true,
             pings_while_agreeing: false,
             hears_by_pings: false,
-            chats: true,
+            chats: Some(config.match_id),
             sign_within: Some(6),
             loads: true,
             takes_links: true,

@@ -39,7 +39,7 @@ impl Branching {
             same_run_enters_again: false,
             pings_while_agreeing: false,
             hears_by_pings: false,
-            chats: false,
+            chats: None,
             sign_within: None,
             loads: false,
             takes_links: false,

@@ -75,7 +75,7 @@ impl ReopeningHost {
             same_run_enters_again: false,
             pings_while_agreeing: true,
             hears_by_pings: true,
-            chats: false,
+            chats: None,
             sign_within: Some(3),
             loads: false,
             takes_links: true,

@@ -1,0 +1,68 @@
+//! Chat in a lobby. The host passes on what a peer says, signed by that peer: it can leave words out and say them twice,
+//! and can make none up.
+
+use crate::log::{Document, Kind};
+use crate::session::core::Core;
+use crate::session::wire::Control;
+use crate::text::tidy_text;
+use crate::{Fault, MatchId, PeerId};
+
+/// What a peer says in the lobby of a match.
+struct Words<'a> {
+    match_id: MatchId,
+    text: &'a str,
+}
+
+impl Document for Words<'_> {
+    const KIND: Kind = Kind::Chat;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.match_id.0);
+        out.extend_from_slice(self.text.as_bytes());
+    }
+}
+
+/// This peer says it.
+pub(super) fn say(core: &Core, match_id: MatchId, text: &str) -> Control {
+    let text = tidy_text(text, core.limits.chat_bytes);
+    let words = Words {
+        match_id,
+        text: &text,
+    };
+    let signature = words.sign(core.signer.as_ref()).into();
+    Control::Chat {
+        from: core.id(),
+        text,
+        signature,
+    }
+}
+
+/// What a peer says in the lobby of this match, and which peer says it.
+///
+/// # Errors
+/// That peer does not say it.
+pub(super) fn heard(
+    core: &Core,
+    match_id: Option<MatchId>,
+    said: &Control,
+) -> Result<(PeerId, String), Fault> {
+    let (
+        Some(match_id),
+        Control::Chat {
+            from,
+            text,
+            signature,
+        },
+    ) = (match_id, said)
+    else {
+        return Err(Fault::OutOfPlace);
+    };
+    let signed = Words { match_id, text }.with((*signature).into());
+    let is_said = signed.is_by(*from, |peer, bytes, signature| {
+        core.signer.verify(peer, bytes, signature)
+    });
+    match is_said {
+        true => Ok((*from, tidy_text(text, core.limits.chat_bytes))),
+        false => Err(Fault::Signature),
+    }
+}
