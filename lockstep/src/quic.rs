@@ -10,6 +10,7 @@ mod handshakes;
 mod identity;
 mod impairment;
 mod link;
+mod lookups;
 mod outgoing;
 mod rules;
 mod settings;
@@ -37,6 +38,7 @@ pub use ways::{Impairments, Ways};
 use crate::sign::{Ed25519, Signer as _};
 use crate::{Blocked, Channel, Limits, LinkEvent, LinkId, PeerId, Traffic, Transport};
 use link::{Happening, LinkHandle, Shared};
+use lookups::LOOKUP_THREADS;
 use quinn::Runtime as _;
 use rules::{LAST_MESSAGES, LAST_PACKETS};
 use std::collections::BTreeMap;
@@ -362,5 +364,3 @@ impl Drop for Quic {
 
 /// Events that wait for [`Transport::poll`]; beyond, links wait and QUIC slows the other side down.
 const MAX_HAPPENINGS: usize = 256;
-/// Threads that look up names.
-const LOOKUP_THREADS: usize = 4;

@@ -1,5 +1,7 @@
 //! Addresses as text: where others may dial, and where to dial them.
 
+use super::lookups::Lookups;
+use crate::{LinkError, PeerId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Addresses at which a socket bound to `local` may be dialled, best first.
@@ -28,24 +30,34 @@ pub(super) fn reachable(local: SocketAddr) -> Vec<SocketAddr> {
         .collect()
 }
 
-/// The address that `text`, `host:port`, stands for, if a socket of the given family can reach it.
-pub(super) async fn resolve(text: &str, ipv6: bool) -> Option<SocketAddr> {
+/// The address that `text`, `host:port`, stands for. It is dialled for this key.
+///
+/// # Errors
+/// A socket of the given family cannot reach it, or an earlier lookup for this key lasts.
+pub(super) async fn resolve(
+    text: &str,
+    ipv6: bool,
+    key: PeerId,
+    lookups: &Lookups,
+) -> Result<SocketAddr, LinkError> {
     let usable = |address: &SocketAddr| {
         address.port() != 0 && !address.ip().is_unspecified() && (ipv6 || address.is_ipv4())
     };
     if let Ok(address) = text.parse::<SocketAddr>() {
-        return Some(address).filter(usable);
+        return Some(address).filter(usable).ok_or(LinkError::Address);
     }
-    let (host, port) = text.rsplit_once(':')?;
-    port.parse::<u16>().ok()?;
+    let (host, port) = text.rsplit_once(':').ok_or(LinkError::Address)?;
+    port.parse::<u16>().map_err(|_| LinkError::Address)?;
     let is_name = (1..=MAX_NAME_BYTES).contains(&host.len())
         && host
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
     if !is_name {
-        return None;
+        return Err(LinkError::Address);
     }
-    tokio::net::lookup_host(text).await.ok()?.find(usable)
+    let found = lookups.find(key, text).await;
+    let found = found.ok_or(LinkError::Unanswered)?;
+    found.into_iter().find(usable).ok_or(LinkError::Address)
 }
 
 /// An IPv4 address that a socket for both families wraps into IPv6 is shown as what it is.

@@ -2,6 +2,7 @@
 
 use super::frame::{self, Decoder};
 use super::handshakes::{Handshakes, Pending};
+use super::lookups::Lookups;
 use super::outgoing::{Queue, write, write_bulk};
 use super::rules::{
     CHUNK_BYTES, CLOSED, CONNECTIONS, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, RETRY_FROM,
@@ -27,6 +28,7 @@ pub(super) struct Shared {
     places: Semaphore,
     /// Handshakes that others began.
     pub(super) handshakes: Arc<Handshakes>,
+    lookups: Lookups,
 }
 
 impl Shared {
@@ -43,6 +45,7 @@ impl Shared {
             next_link: AtomicU32::new(0),
             places: Semaphore::new(rules::places(&limits)),
             handshakes: Handshakes::new(),
+            lookups: Lookups::default(),
             limits,
         }
     }
@@ -164,9 +167,7 @@ async fn connect(
         .endpoint
         .local_addr()
         .map_err(|_| LinkError::Address)?;
-    let address = address::resolve(text, local.is_ipv6())
-        .await
-        .ok_or(LinkError::Address)?;
+    let address = address::resolve(text, local.is_ipv6(), key, &shared.lookups).await?;
     let (tls, wrong_key) = tls::dialling(&shared.key, key);
     let connecting = shared
         .endpoint
