@@ -1,7 +1,7 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
 use super::{Joiner, Known, Next, Stage, proved};
-use crate::log::{Record, RosterChange, SignedBatch, Start, bars, encode_change};
+use crate::log::{Keyframe, Record, RosterChange, SignedBatch, Start, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::LogWindow;
@@ -201,18 +201,18 @@ impl Joiner {
         else {
             return;
         };
-        let mut none = None;
-        let own = match self.accepts_other_history {
-            true => &mut none,
-            false => &mut self.keyframe,
-        };
+        let reruns = self.own.is_some() && !self.accepts_other_history;
+        let of_the_log =
+            |own: &mut Keyframe| log.verified().hash_after(own.turns) == Some(own.log_hash);
+        let mut own = self.keyframe.take_if(|own| reruns && of_the_log(own));
         let settled = fetch.settle(
             core.now,
             log.confirmed().turns(),
             log.ahead(),
-            own,
+            (&mut own, reruns),
             core.signer.as_ref(),
         );
+        self.keyframe = self.keyframe.take().or(own);
         if let Err(fault) = settled {
             self.distrust(core, fault);
         }

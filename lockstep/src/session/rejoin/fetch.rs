@@ -65,8 +65,9 @@ impl Fetch {
         self.snapshot = Snapshot::Unknown;
     }
 
-    /// Once the confirmed log has come to an offered snapshot, looks whether a quorum has signed it. An own keyframe that
-    /// is the same takes its place.
+    /// Once the confirmed log has come to an offered snapshot, looks whether a quorum has signed it. An own keyframe of this
+    /// log that is the same takes its place. A quorum of one peer can make a world up: a peer that `reruns` begins with its
+    /// own keyframe then, or with the start.
     ///
     /// # Errors
     /// No quorum has.
@@ -75,7 +76,7 @@ impl Fetch {
         now: Duration,
         confirmed: u32,
         head: &Head,
-        own: &mut Option<Keyframe>,
+        (own, reruns): (&mut Option<Keyframe>, bool),
         signer: &dyn Signer,
     ) -> Result<(), Fault> {
         let Snapshot::Offered(offer) = &self.snapshot else {
@@ -99,10 +100,12 @@ impl Fetch {
                 false => Ok(()),
             };
         }
-        let own =
-            own.take_if(|own| own.turns == offer.turns && SnapshotHash::of(own) == offer.hash);
+        let alone = reruns && signed.len() == 1;
+        let same = |own: &Keyframe| own.turns == offer.turns && SnapshotHash::of(own) == offer.hash;
+        let own = own.take_if(|own| alone || same(own));
         self.snapshot = match own {
             Some(own) => Snapshot::Here(own),
+            None if alone => Snapshot::Start,
             None => Snapshot::Fetching {
                 offer: offer.clone(),
                 bytes: Vec::new(),
@@ -225,7 +228,7 @@ mod tests {
 
     fn settle(fetch: &mut Fetch, at: u64, confirmed: u32) -> Result<(), Fault> {
         let at = Duration::from_secs(at);
-        fetch.settle(at, confirmed, log().head(), &mut None, &signer(2))
+        fetch.settle(at, confirmed, log().head(), (&mut None, false), &signer(2))
     }
 
     #[test]
@@ -276,7 +279,8 @@ mod tests {
     fn an_own_keyframe_that_is_the_signed_one_is_not_fetched() {
         let mut fetch = offered(3);
         let mut own = Some(keyframe());
-        let settled = fetch.settle(Duration::ZERO, TURNS, log().head(), &mut own, &signer(2));
+        let own_past = (&mut own, true);
+        let settled = fetch.settle(Duration::ZERO, TURNS, log().head(), own_past, &signer(2));
         assert_eq!((settled, own), (Ok(()), None));
         assert_eq!(fetch.begin(), Some(Some(keyframe())));
     }

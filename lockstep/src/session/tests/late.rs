@@ -68,7 +68,7 @@ fn joiner_that_follows_to_the_end_learns_the_end() {
 
 #[test]
 fn joiner_left_behind_reports_the_others_turns_and_its_own() {
-    let mut net = Net::late(3, false, Duration::from_millis(22_660));
+    let mut net = Net::late(3, false, Duration::from_millis(22_760));
     net.run(Duration::from_millis(23_000));
     for at in [0, 1] {
         net.kill(at);
@@ -91,7 +91,7 @@ fn joiner_left_behind_reports_the_others_turns_and_its_own() {
 
 #[test]
 fn joiner_that_leaves_is_told_what_it_has() {
-    let mut net = Net::late(3, false, Duration::from_millis(22_660));
+    let mut net = Net::late(3, false, Duration::from_millis(22_760));
     net.run(Duration::from_millis(23_000));
     net.input(2, Input::Leave);
     let ended = net.ended(2).expect("it leaves at once").clone();

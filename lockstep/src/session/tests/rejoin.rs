@@ -241,6 +241,26 @@ fn an_own_log_is_not_fetched_again() {
 }
 
 #[test]
+fn a_snapshot_that_one_peer_alone_has_signed_is_not_taken_where_a_recording_can_be_run() {
+    fn is_snapshot(bytes: Vec<u8>) -> Vec<u8> {
+        assert_ne!(bytes[0], 2, "a part of a snapshot was fetched");
+        bytes
+    }
+    for keeps_log in [true, false] {
+        let mut net = Net::new(2, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(1);
+        net.run(Duration::from_secs(20));
+        net.links.lie = keeps_log.then_some(is_snapshot);
+        let log = if keeps_log { net.log_of(1) } else { Vec::new() };
+        net.restart(1, 99, log, &[0]);
+        net.run(Duration::from_secs(30));
+        assert_eq!(net.causes(1), [RosterCause::Rejoined]);
+        net.is_one_of_them(1, 0);
+    }
+}
+
+#[test]
 fn false_source_is_named_and_another_peer_asked() {
     fn false_snapshot(mut bytes: Vec<u8>) -> Vec<u8> {
         if bytes[0] == 2 {
