@@ -320,10 +320,7 @@ impl HostSide {
                 self.broadcast(core, &Control::Refused(JoinRefused::GoesOn));
                 Step::SearchOn(EndReason::Refused(JoinRefused::GoesOn))
             }
-            Next::Yield(host) => {
-                self.broadcast(core, &Control::Bye);
-                Step::Gather(host)
-            }
+            Next::Yield(host) => Step::Gather(host),
         }
     }
 

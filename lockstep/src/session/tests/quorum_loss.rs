@@ -15,7 +15,7 @@ impl Net {
         missing.collect()
     }
 
-    fn log_of(&self, at: usize) -> Vec<Record> {
+    pub(super) fn log_of(&self, at: usize) -> Vec<Record> {
         let mut log = self.peers[at].records.clone();
         log.retain(|record| {
             matches!(

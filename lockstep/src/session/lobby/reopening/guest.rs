@@ -124,21 +124,25 @@ impl Returner {
             core.close(self.link);
             return self.turned_away(core, EndReason::LobbyClosed);
         };
-        // The host can be reached where it was reached before.
-        let roster = &self.consent.log().start().roster;
         for (peer, addresses) in told {
-            if !roster.iter().any(|place| place.peer == peer) {
-                continue;
-            }
-            let contacts = &mut self.context.contacts;
-            contacts.retain(|known| known.peer != peer || addresses.is_empty());
-            if contacts.iter().all(|known| known.peer != peer) {
-                let addresses = addresses.into_iter().take(ADDRESSES).collect();
-                contacts.push(Contact { peer, addresses });
-            }
+            self.learn(peer, addresses);
         }
         let due = core.now + goes_on_in(in_ms);
         Step::Exit(Exit::Reopened(Box::new(change), due))
+    }
+
+    /// The host tells where a peer of the match can be dialled. Without an address it is where it was before.
+    fn learn(&mut self, peer: PeerId, addresses: Vec<String>) {
+        let mut roster = self.consent.log().start().roster.iter();
+        if !roster.any(|place| place.peer == peer) {
+            return;
+        }
+        let contacts = &mut self.context.contacts;
+        contacts.retain(|known| known.peer != peer || addresses.is_empty());
+        if contacts.iter().all(|known| known.peer != peer) {
+            let addresses = addresses.into_iter().take(ADDRESSES).collect();
+            contacts.push(Contact { peer, addresses });
+        }
     }
 
     fn reopened(self, core: &mut Core, change: RosterChange, due: Duration) -> Step {
@@ -202,6 +206,10 @@ impl GuestBase for Returner {
                 };
             }
             Control::Reopen(Said::Withdraw { attempt }) => self.consent.withdraw(attempt),
+            Control::Reopen(Said::HostedBy { host, addresses }) => {
+                self.learn(host, addresses);
+                return Step::Exit(Exit::Search(EndReason::LobbyClosed));
+            }
             Control::Reopen(Said::Begin {
                 decided,
                 change,

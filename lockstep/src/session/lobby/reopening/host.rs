@@ -126,7 +126,7 @@ impl ReopeningHost {
             }),
             Then::Contradicted(found) => Next::Leave(found.reason(self.infos(found.peers))),
             Then::NoQuorum(missing) => match self.rival(core) {
-                Some(link) => Next::Yield(link),
+                Some(link) => self.yields(core, &standing, link),
                 None if self.settlement.waits_on(core.now, self.patience()) => Next::Stay,
                 None => Next::Leave(EndReason::NoQuorum {
                     missing: self.infos(missing),
@@ -187,7 +187,7 @@ impl ReopeningHost {
     /// Another peer says on this link that it hosts a reopening, too. Two hosts would wait for each other: the one of the
     /// higher place yields. Its player's host does that at once only where there is no quorum apart from the other one:
     /// then a false claim holds up nothing. A host that has signed a proposal keeps to it.
-    fn note_rival(&mut self, core: &Core, standing: &Standing<'_>, link: LinkId) -> Next {
+    fn note_rival(&mut self, core: &mut Core, standing: &Standing<'_>, link: LinkId) -> Next {
         let since = *self.rivals.entry(link).or_insert(core.now);
         self.rivals.retain(|link, _| core.links.contains_key(link));
         let Some(place) = self.lower_place(core, link) else {
@@ -197,9 +197,26 @@ impl ReopeningHost {
         let at_once = self.settlement.needs(place) || self.searches_on();
         let yields = (at_once || lasts) && !self.settlement.has_quorum_without(place);
         match yields && standing.attempt == 0 && standing.gathers {
-            true => Next::Yield(link),
+            true => self.yields(core, standing, link),
             false => Next::Stay,
         }
+    }
+
+    /// The peer on this link hosts instead: the guests are told where.
+    fn yields(&self, core: &mut Core, standing: &Standing<'_>, link: LinkId) -> Next {
+        if let Some((link, (host, _))) = core.links.get(&link).and_then(|on| Some((on, on.proved?)))
+        {
+            let known = self
+                .context
+                .contacts
+                .iter()
+                .filter(|known| known.peer == host);
+            let known = known.flat_map(|known| known.addresses.iter());
+            let addresses = std::iter::once(&link.address).chain(known);
+            let addresses = addresses.take(ADDRESSES).cloned().collect();
+            standing.broadcast(core, &Control::Reopen(Said::HostedBy { host, addresses }));
+        }
+        Next::Yield(link)
     }
 
     /// Until then joiners that met, and were a quorum, have time to come.
