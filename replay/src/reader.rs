@@ -340,20 +340,25 @@ impl Reader {
         if head.unpacked > limit.saturating_add(RECORD_HEAD_BYTES) {
             return Err(fault(KeyframeFault::Packing));
         }
-        let bytes = unpack(&content[packed_at..], head.unpacked)
+        let packed = &content[packed_at..];
+        // Its length may be a lie: no memory is taken before as many bytes have been unpacked.
+        let mut front = Slice::of(vec![0; RECORD_HEAD_BYTES.min(head.unpacked) as usize], 0);
+        unpack(packed, head.unpacked, &mut front).ok_or_else(|| fault(KeyframeFault::Packing))?;
+        let front = front.bytes;
+        let (mut found, snapshot) =
+            Codec::decode_keyframe_head(&front, head.unpacked, &self.limits)
+                .map_err(|error| fault(error.into()))?;
+        let bytes = std::iter::repeat_n(0, (head.unpacked - snapshot) as usize);
+        found.snapshot = bytes.collect();
+        let bytes = Arc::get_mut(&mut found.snapshot).expect("no other one has it yet");
+        unpack(packed, head.unpacked, &mut Slice::of(bytes, snapshot))
             .ok_or_else(|| fault(KeyframeFault::Packing))?;
-        let record = Codec::default()
-            .decode(&bytes, &self.limits)
-            .map_err(|error| fault(error.into()))?;
-        match record {
-            Record::Keyframe(found)
-                if found.turns == keyframe.turns
-                    && Some(found.log_hash) == keyframe.log_hash
-                    && found.ticks == self.ticks_before(TurnNumber(found.turns)) =>
-            {
-                Ok(found)
-            }
-            _ => Err(fault(KeyframeFault::OtherLog)),
+        let of_this_log = found.turns == keyframe.turns
+            && Some(found.log_hash) == keyframe.log_hash
+            && found.ticks == self.ticks_before(TurnNumber(found.turns));
+        match of_this_log {
+            true => Ok(found),
+            false => Err(fault(KeyframeFault::OtherLog)),
         }
     }
 
@@ -481,6 +486,40 @@ impl Cursor {
             self.items = items.filter(|item| item.kind != Kind::Index).collect();
             self.at = segment.end;
         }
+    }
+}
+
+/// What is written lands in these bytes, but for the first ones of it, and those beyond the end.
+struct Slice<B> {
+    bytes: B,
+    skips: u64,
+    at: usize,
+}
+
+impl<B: AsMut<[u8]>> Slice<B> {
+    fn of(bytes: B, skips: u64) -> Self {
+        Slice {
+            bytes,
+            skips,
+            at: 0,
+        }
+    }
+}
+
+impl<B: AsMut<[u8]>> io::Write for Slice<B> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let skipped = self.skips.min(from.len() as u64);
+        self.skips -= skipped;
+        let room = &mut self.bytes.as_mut()[self.at..];
+        let kept = &from[skipped as usize..];
+        let kept = &kept[..kept.len().min(room.len())];
+        room[..kept.len()].copy_from_slice(kept);
+        self.at += kept.len();
+        Ok(from.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

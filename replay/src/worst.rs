@@ -6,7 +6,8 @@ use crate::segment::{Encoder, Kind};
 use crate::verify::{Options, verify};
 use crate::{Reader, WorldAt, cli, diff};
 use lockstep::log::{
-    Bundle, Codec, Continuation, LogEntry, Record, Reopening, RosterChange, RosterPeer, What,
+    Bundle, Codec, Continuation, Keyframe, LogEntry, Record, Reopening, RosterChange, RosterPeer,
+    What,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value};
@@ -293,4 +294,42 @@ fn no_reader_takes_more_than_twice_a_file_and_a_constant() {
 fn the_longest_match_to_rejoin_takes_less_than_twice_its_file() {
     let (idle, most) = (|at| turn(at, 50, false, Vec::new()), 999_000);
     assert_small("idle turns", &filled(most, idle), 2 << 20);
+}
+
+#[test]
+fn a_keyframe_takes_its_unpacked_length_once() {
+    const WORLD: usize = 48 << 20;
+    let (mut codec, mut encoder, mut file) = begun();
+    let (mut turn, mut record) = (Vec::new(), Vec::new());
+    let bundle = codec.clone().next_bundle(Vec::new());
+    codec.encode(&Record::Bundle(bundle.expect("behind a start")), &mut turn);
+    encoder.item(Kind::Records, &turn, &mut file);
+    encoder.seal(&mut file);
+    let keyframe = Record::Keyframe(Keyframe {
+        turns: 1,
+        ticks: 4,
+        plan: Plan::default(),
+        paused: false,
+        log_hash: LogHash([0; 16]),
+        snapshot: vec![0; WORLD].into(),
+    });
+    Codec::default().encode(&keyframe, &mut record);
+    let mut content = Vec::new();
+    let head = KeyframeHead {
+        turns: 1,
+        previous: 0,
+        unpacked: record.len() as u64,
+    };
+    head.put(&mut content);
+    content.extend(zstd::encode_all(&record[..], 3).expect("in memory"));
+    encoder.item(Kind::Keyframe, &content, &mut file);
+    encoder.seal(&mut file);
+    let mut reader = Reader::from_bytes(file).expect("a replay");
+    let at = reader.keyframes()[0].clone();
+    let taken = allocation_counter::measure(|| {
+        let refused = reader.keyframe(&at).expect_err("of another log");
+        assert!(refused.to_string().contains("log"), "{refused}");
+    });
+    let most = WORLD as u64 + (10 << 20);
+    assert!(taken.bytes_max < most, "{} of {most}", taken.bytes_max);
 }

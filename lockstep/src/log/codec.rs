@@ -187,6 +187,32 @@ impl Codec {
         Ok(record)
     }
 
+    /// Decodes the front of a keyframe record of so many bytes, of which the first are here: the keyframe with an empty
+    /// snapshot, and where in the record its snapshot begins, which takes the rest.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_keyframe_head(
+        front: &[u8],
+        record_bytes: u64,
+        limits: &Limits,
+    ) -> Result<(Keyframe, u64), DecodeError> {
+        let mut reader = Reader::new(front);
+        if reader.byte()? != KEYFRAME {
+            return Err(reader.fail("no keyframe"));
+        }
+        let keyframe = keyframe_head(&mut reader)?;
+        let snapshot = reader.varint()?;
+        let at = (front.len() - reader.remaining()) as u64;
+        if snapshot > limits.snapshot_bytes {
+            return Err(reader.fail("a snapshot above its limit"));
+        }
+        match at.checked_add(snapshot) == Some(record_bytes) {
+            true => Ok((keyframe, at)),
+            false => Err(reader.fail("a snapshot of another length")),
+        }
+    }
+
     /// Decodes the first record of a group, and takes its bytes from the front.
     ///
     /// # Errors
@@ -293,20 +319,12 @@ impl Codec {
                 })
             }
             KEYFRAME => {
-                let keyframe = Keyframe {
-                    turns: reader.number()?,
-                    ticks: reader.varint()?,
-                    plan: Plan::decode(reader)?,
-                    paused: reader.flag()?,
-                    log_hash: LogHash(reader.array()?),
-                    snapshot: {
-                        let snapshot = reader.bytes()?;
-                        if snapshot.len() as u64 > limits.snapshot_bytes {
-                            return Err(reader.fail("a snapshot above its limit"));
-                        }
-                        snapshot.into()
-                    },
-                };
+                let mut keyframe = keyframe_head(reader)?;
+                let snapshot = reader.bytes()?;
+                if snapshot.len() as u64 > limits.snapshot_bytes {
+                    return Err(reader.fail("a snapshot above its limit"));
+                }
+                keyframe.snapshot = snapshot.into();
                 *self = Codec {
                     next: TurnNumber(keyframe.turns),
                     plan: keyframe.plan,
@@ -376,6 +394,18 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Option<Outcome>, DecodeError> {
             winner: Some(Seat(reader.byte()?)),
         }),
         _ => return Err(reader.fail("no such outcome")),
+    })
+}
+
+/// All of a keyframe before its snapshot.
+fn keyframe_head(reader: &mut Reader<'_>) -> Result<Keyframe, DecodeError> {
+    Ok(Keyframe {
+        turns: reader.number()?,
+        ticks: reader.varint()?,
+        plan: Plan::decode(reader)?,
+        paused: reader.flag()?,
+        log_hash: LogHash(reader.array()?),
+        snapshot: Arc::default(),
     })
 }
 

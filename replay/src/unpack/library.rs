@@ -1,20 +1,14 @@
 //! With zstd's own library.
 
 use super::MOST_WINDOW;
-use std::io::Read as _;
+use std::io::{self, Read as _, Write};
 
-/// Unpacks exactly `length` bytes.
-pub(crate) fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
+/// Unpacks exactly `length` bytes to `out`. Takes constant memory beside that.
+pub(crate) fn unpack(packed: &[u8], length: u64, out: &mut impl Write) -> Option<()> {
     let mut decoder = zstd::Decoder::with_buffer(packed).ok()?.single_frame();
     // The window takes memory too, and its size is a claim of the file.
     decoder.window_log_max(MOST_WINDOW).ok()?;
-    // Grows with the actual bytes: the claimed length may be a lie.
-    decoder
-        .by_ref()
-        .take(length.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .ok()?;
+    let unpacked = io::copy(&mut decoder.by_ref().take(length.saturating_add(1)), out).ok()?;
     let whole = decoder.get_ref().is_empty();
-    (whole && bytes.len() as u64 == length).then_some(bytes)
+    (whole && unpacked == length).then_some(())
 }

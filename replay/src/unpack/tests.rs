@@ -6,7 +6,16 @@ use std::io::Write as _;
 
 type Unpack = fn(&[u8], u64) -> Option<Vec<u8>>;
 
-const WAYS: [(&str, Unpack); 2] = [("library", library::unpack), ("rust", in_rust::unpack)];
+const WAYS: [(&str, Unpack); 2] = [
+    ("library", |packed, length| {
+        let mut bytes = Vec::new();
+        library::unpack(packed, length, &mut bytes).map(|()| bytes)
+    }),
+    ("rust", |packed, length| {
+        let mut bytes = Vec::new();
+        in_rust::unpack(packed, length, &mut bytes).map(|()| bytes)
+    }),
+];
 
 fn packed(bytes: &[u8], level: i32, checked: bool) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), level).expect("in memory");
