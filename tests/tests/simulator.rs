@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 20] = [
+const SWEPT: [(u64, &[u64]); 21] = [
     (
         1_795_528_883_000,
         &[
@@ -45,6 +45,7 @@ const SWEPT: [(u64, &[u64]); 20] = [
     (1_795_687_330_000, &[3309, 4795]),
     (1_795_692_350_000, &[2689, 4667, 5734]),
     (1_795_693_650_000, &[8649]),
+    (1_795_694_780_000, &[2227]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -4,10 +4,13 @@ use sim::Checksum;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// How many turns before its own part a peer that joins compares worlds of: the reports of these are on their way then.
+const EARLIER: u32 = 16;
+
 /// Checksums as they come in, until all peers have reported a turn.
 pub(super) struct Checksums {
     peers: usize,
-    /// Reports of fewer turns are not about this peer.
+    /// Of fewer turns not all report: they never agree. Where some differ the others stop for that, so this peer does, too.
     from: u32,
     /// By turns executed.
     rows: BTreeMap<u32, Vec<Option<Checksum>>>,
@@ -22,7 +25,7 @@ pub(super) enum Compared {
 }
 
 impl Checksums {
-    /// The checksums of so many peers; worlds of fewer turns than `from` are not compared.
+    /// The checksums of so many peers, of which this one reports none of fewer turns than `from`.
     pub(super) fn new(peers: usize, from: u32) -> Self {
         Checksums {
             peers,
@@ -33,7 +36,7 @@ impl Checksums {
     }
 
     pub(super) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
-        if turns < self.from {
+        if turns.saturating_add(EARLIER) < self.from {
             return Compared::Waiting;
         }
         let row = self
@@ -54,7 +57,7 @@ impl Checksums {
         now: Duration,
         must: impl Fn(usize, u32) -> bool,
     ) -> Option<(u32, Checksum)> {
-        let (turns, row) = self.rows.first_key_value()?;
+        let (turns, row) = self.rows.range(self.from..).next()?;
         let (turns, checksum) = (*turns, row.iter().flatten().next().copied());
         if row
             .iter()
@@ -66,7 +69,7 @@ impl Checksums {
         if row.iter().flatten().any(|other| Some(*other) != checksum) {
             return None;
         }
-        self.rows.pop_first();
+        self.rows.remove(&turns);
         if checksum.is_some() {
             self.newest = Some((turns, now));
         }

@@ -117,6 +117,29 @@ fn a_decision_names_its_minority_to_those_that_stay_alone() {
 }
 
 #[test]
+fn a_peer_that_joins_learns_of_worlds_that_differed_shortly_before() {
+    let ledger = after(20, 3);
+    let joined = Peers(0b110);
+    let mut verify = Verify::new(&ledger.places, 20, joined);
+    let around = around(3, Duration::ZERO);
+    let report = |verify: &mut Verify, at: usize, turns: u32, checksum: u32| {
+        verify.report((at, turns, Checksum(checksum)), &ledger, &around)
+    };
+    // What one peer alone reports of these turns is no claim for the recording, and older worlds are not kept.
+    for (at, turns) in [(1, 19), (1, 3), (2, 3)] {
+        let findings = report(&mut verify, at, turns, 5 + at as u32);
+        assert!(findings.is_empty(), "{at}, {turns}");
+    }
+    for at in 1..3 {
+        let own = ledger.window.after(20).expect("kept");
+        verify.expect_hash(at, 20, own);
+    }
+    verify.check_hashes(&ledger, &around);
+    let findings = report(&mut verify, 2, 19, 7);
+    assert!(matches!(findings.last(), Some(Finding::Desync(18, _))));
+}
+
+#[test]
 fn two_worlds_that_differ_stop_the_match() {
     let ledger = ledger(2);
     let mut verify = verify(&ledger);
