@@ -66,6 +66,8 @@ const MESSAGES_PER_S: u64 = 16;
 pub(crate) struct Quality {
     /// Smoothed round trip; `None` before the first echo.
     pub rtt: Option<Duration>,
+    /// When the newest echo came.
+    echoed_at: Duration,
     /// Number of the next packet to send.
     pub sequence: u32,
     /// Apart: links are gone through with every input, and this is most of what is known of one.
@@ -105,6 +107,8 @@ struct Passed {
 }
 
 const SENT: usize = 64;
+/// A round trip of longer ago says nothing of a link: it may carry packets one way alone.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Sustained and burst bounds on turn packets of one link.
 const BYTES_PER_S: u64 = 48_000;
@@ -114,6 +118,7 @@ impl Quality {
     pub(crate) fn new(now: Duration) -> Self {
         Quality {
             rtt: None,
+            echoed_at: now,
             sequence: 0,
             sent_at: Box::new([None; SENT]),
             newest: None,
@@ -130,6 +135,11 @@ impl Quality {
             allowance_at: now,
             lossy_since: None,
         }
+    }
+
+    /// The round trip, where the other side still hears this one by the link.
+    pub(crate) fn fresh_rtt(&self, now: Duration) -> Option<Duration> {
+        self.rtt.filter(|_| now <= self.echoed_at + FRESH)
     }
 
     /// Takes note of a packet; false where it is a duplicate or older than 64 packets.
@@ -164,6 +174,7 @@ impl Quality {
                     None => sample,
                     Some(rtt) => (rtt * 7 + sample) / 8,
                 });
+                self.echoed_at = now;
             }
         }
         self.reported_missing = packet.missing;
@@ -339,6 +350,21 @@ mod tests {
             },
         );
         assert_eq!(quality.held, held(9));
+    }
+
+    #[test]
+    fn a_round_trip_is_known_while_the_other_side_hears_this_one() {
+        let mut quality = Quality::new(Duration::ZERO);
+        let ms = Duration::from_millis;
+        assert_eq!(quality.fresh_rtt(ms(0)), None);
+        quality.sent_at[7] = Some((7, ms(0)));
+        let echo = TurnPacket {
+            echo: Some((7, 20)),
+            ..packet(1)
+        };
+        assert!(quality.received(ms(100), &echo));
+        assert_eq!(quality.fresh_rtt(ms(1_100)), Some(ms(80)));
+        assert_eq!(quality.fresh_rtt(ms(1_101)), None);
     }
 
     #[test]

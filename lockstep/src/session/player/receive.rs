@@ -93,7 +93,9 @@ impl Player {
         let arrival = Arrival {
             now: core.now,
             epoch: self.membership.epoch(),
-            round_trip: quality.filter(|_| from_signer).and_then(|of| of.rtt),
+            round_trip: quality
+                .filter(|_| from_signer)
+                .and_then(|of| of.fresh_rtt(core.now)),
             cheats: self.verify.cheats(),
             signer: core.signer.as_ref(),
         };

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Reports of a peer that count: those of a minute.
 const KEPT: usize = 60;
 /// With fewer of them nothing is told.
-const ENOUGH: usize = 20;
+const ENOUGH: usize = 30;
 /// Batches that a report is compared with.
 const LEAST_BATCHES: usize = 3;
 const MOST_BATCHES: usize = 64;
