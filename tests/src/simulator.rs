@@ -8,6 +8,7 @@
 mod disk;
 mod event;
 mod faults;
+mod held_up;
 mod hostility;
 mod links;
 mod network;
@@ -35,9 +36,10 @@ use crate::judge::{Asked, Bounds, Invariant, Judge, RECOVERY, Violation};
 use crate::random::Stream;
 use disk::Disk;
 use event::Event;
+use held_up::HeldUp;
 use hostility::{Hostility, Signed};
 use lockstep::harness::{Clock, Driver, Due};
-use lockstep::log::{Record, Terms};
+use lockstep::log::{Gone, Record, Terms};
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
 use lockstep::{Channel, Limits, MatchId, PeerId};
@@ -78,6 +80,8 @@ pub struct Report {
     /// At healing, at each running honest peer: the peer itself, another one, how long before their deadline its batches
     /// leave, and whether that stands out.
     pub leads: Vec<(usize, usize, i16, bool)>,
+    /// For how long each honest peer had waited for each peer that withheld, when that was out.
+    pub removals: Vec<Duration>,
 }
 
 /// Plays a scenario of the toy world to its end or to the first violation. A panic is a violation too.
@@ -121,6 +125,7 @@ struct Simulator<W> {
     /// The most turns that one peer retracted at once.
     most_retracted: u32,
     leads: Vec<(usize, usize, i16, bool)>,
+    removals: Vec<Duration>,
 }
 
 /// A simulated session and its surroundings.
@@ -142,6 +147,7 @@ struct Peer<W> {
     gives_up_until: Option<Duration>,
     /// Since when it is frozen, and the events that wait for it.
     frozen: Option<(Duration, Vec<Event>)>,
+    held_up: HeldUp,
 }
 
 /// A run that goes on for this long beside the match's own time counts as endless.
@@ -171,6 +177,7 @@ impl<W: Playable> Simulator<W> {
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
                 moves: 0,
+                held_up: HeldUp::default(),
                 worker: worker(plan, plan.flaw),
                 disk: Disk::new(scenario.seed, at),
                 bounds: Bounds::default(),
@@ -207,6 +214,7 @@ impl<W: Playable> Simulator<W> {
             running: 0,
             most_retracted: 0,
             leads: Vec::new(),
+            removals: Vec::new(),
         }
     }
 
@@ -383,8 +391,20 @@ impl<W: Playable> Simulator<W> {
             lockstep::Event::Started { own, .. } if self.notes(peer).is_out => {
                 self.peers[peer].own = own;
             }
-            lockstep::Event::RosterChanged { .. } => self.admitted(peer),
-            lockstep::Event::Stalled { since, .. } => self.stalled(peer, since),
+            lockstep::Event::RosterChanged { gone, .. } => {
+                self.measure_removals(peer, &Gone::seats(&gone));
+                self.admitted(peer);
+            }
+            lockstep::Event::Stalled { since, on, .. } => {
+                let (on, now) = (self.peers_with(peer, &on), self.now());
+                let begun = now.saturating_sub(since);
+                self.peers[peer].held_up.stalled(on, begun, now);
+                self.stalled(peer, since);
+            }
+            lockstep::Event::StallEnded { .. } => {
+                let now = self.now();
+                self.peers[peer].held_up.goes_on(now);
+            }
             lockstep::Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {
@@ -448,6 +468,26 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// Notes for how long an honest peer has waited for peers that withhold, which are out now.
+    fn measure_removals(&mut self, peer: usize, gone: &[Seat]) {
+        let now = self.now();
+        for out in self.peers_with(peer, gone) {
+            let waited = self.peers[peer].held_up.removed(out, now);
+            let withholds = held_up::withholds(&self.scenario, out);
+            if withholds && !self.scenario.is_hostile(peer) {
+                self.removals.push(waited);
+            }
+        }
+    }
+
+    /// The peers with these seats, by the log of one of them.
+    fn peers_with(&self, peer: usize, seats: &[Seat]) -> Vec<usize> {
+        let start = self.judge.peers[peer].log.start.iter();
+        let places = start.flat_map(|start| start.roster.iter().zip(&self.judge.places));
+        let with = places.filter(|(of, _)| seats.iter().any(|seat| of.seats.contains(seat)));
+        with.map(|(_, peer)| *peer).collect()
+    }
+
     /// Time for a batch to arrive without a stall.
     fn budget(&self) -> Duration {
         let plan = self.scenario.plan;
@@ -491,6 +531,7 @@ impl<W: Playable> Simulator<W> {
             most_retracted: self.most_retracted,
             proved: files.any(|file| file.told_of_proof),
             leads: self.leads.clone(),
+            removals: self.removals.clone(),
         }
     }
 }

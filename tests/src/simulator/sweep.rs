@@ -43,6 +43,8 @@ pub struct Outcome {
     pub proved: usize,
     /// Runs in which a peer retracted turns.
     pub retracted: usize,
+    /// For how long honest peers had waited for each peer that withheld, when that was out.
+    pub removals: Vec<Duration>,
     /// A hash of the traces of all runs: builds with equal hashes run these seeds alike.
     pub trace: u64,
     took: Duration,
@@ -168,6 +170,7 @@ impl Outcome {
         self.without_core += usize::from(report.core == 0);
         self.proved += usize::from(report.proved);
         self.retracted += usize::from(report.most_retracted > 0);
+        self.removals.extend(&report.removals);
         // Independent of the order in which threads take seeds.
         self.trace = self
             .trace
@@ -228,6 +231,15 @@ impl fmt::Display for Outcome {
             self.retracted,
             self.trace
         )?;
+        let mut removals = self.removals.clone();
+        removals.sort_unstable();
+        if let Some(most) = removals.last() {
+            let (median, count) = (removals[removals.len() / 2], removals.len());
+            writeln!(
+                f,
+                "{count} times a peer saw one removed that withheld, for which it had waited {median:.1?} in the median, {most:.1?} at most"
+            )?;
+        }
         let (played, took) = (
             self.played().as_secs_f64(),
             self.took.as_secs_f64().max(1e-9),
