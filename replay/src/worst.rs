@@ -325,7 +325,7 @@ fn a_keyframe_takes_its_unpacked_length_once() {
     encoder.item(Kind::Keyframe, &content, &mut file);
     encoder.seal(&mut file);
     let mut reader = Reader::from_bytes(file).expect("a replay");
-    let at = reader.keyframes()[0].clone();
+    let at = reader.keyframes()[0];
     let taken = allocation_counter::measure(|| {
         let refused = reader.keyframe(&at).expect_err("of another log");
         assert!(refused.to_string().contains("log"), "{refused}");
