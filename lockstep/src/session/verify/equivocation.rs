@@ -43,6 +43,14 @@ impl Proofs {
         convicted.map(|(at, _)| at as u8).collect()
     }
 
+    /// What these, and the convicted, report means nothing.
+    pub(super) fn leave_out<T>(&self, cheats: Peers, told: Vec<(u8, T)>) -> Vec<(u8, T)> {
+        let cheats = cheats.or(self.cheats());
+        let mut told = told;
+        told.retain(|(peer, _)| !cheats.contains(*peer));
+        told
+    }
+
     /// The proofs against these peers, ascending.
     pub(super) fn against(&self, cheats: Peers) -> Vec<Equivocation> {
         let cheats = cheats.iter();

@@ -139,9 +139,8 @@ impl Verify {
         let Some(turns) = pending.map(|mismatch| mismatch.turns) else {
             return known;
         };
-        // What a cheat reports means nothing.
-        let mut told = self.checksums.row(turns);
-        told.retain(|(peer, _)| !self.convicts(usize::from(*peer)));
+        let row = self.checksums.row(turns);
+        let told = self.proofs.leave_out(Peers::default(), row);
         match Verdict::of(&told, Peers::default(), voters) {
             Verdict::Minority(minority) if self.are_alike(&told, turns, ledger) => {
                 known.or(minority).without(ledger.places.own())
@@ -550,7 +549,8 @@ impl Verify {
             let sides = sides_of_worlds(&told, &ledger.places);
             vec![Finding::Desync(turn, sides)]
         } else if let Some(turns) = pending.filter(|_| named) {
-            let sides = sides_of_worlds(&row, &ledger.places);
+            let told = self.proofs.leave_out(value.cheats, row.clone());
+            let sides = sides_of_worlds(&told, &ledger.places);
             let told = (turns.saturating_sub(1), sides);
             let mut findings = vec![log_mismatch(turns, row)];
             findings.extend(self.exclude(news, told, ledger, around.now));
