@@ -80,7 +80,8 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             let mut parts: Vec<String> = removed.collect();
             let (colour, seconds) = match parts.is_empty() {
                 true => (theme::GOOD, 6),
-                false => (theme::BAD, 8),
+                // Its player may come back meanwhile.
+                false => (theme::BAD, 15),
             };
             let known = facts.absent_among(seats);
             if !known.is_empty() || !back.is_empty() {
