@@ -348,7 +348,9 @@ impl Reader {
         let (mut found, snapshot) =
             Codec::decode_keyframe_head(&front, head.unpacked, &self.limits)
                 .map_err(|error| fault(error.into()))?;
-        let bytes = std::iter::repeat_n(0, (head.unpacked - snapshot) as usize);
+        let length =
+            usize::try_from(head.unpacked - snapshot).map_err(|_| fault(KeyframeFault::Packing))?;
+        let bytes = std::iter::repeat_n(0, length);
         found.snapshot = bytes.collect();
         let bytes = Arc::get_mut(&mut found.snapshot).expect("no other one has it yet");
         unpack(packed, head.unpacked, &mut Slice::of(bytes, snapshot))

@@ -33,7 +33,7 @@ pub(super) fn reachable(local: SocketAddr) -> Vec<SocketAddr> {
 /// The address that `text`, `host:port`, stands for. It is dialled for this key.
 ///
 /// # Errors
-/// A socket of the given family cannot reach it, or an earlier lookup for this key lasts.
+/// [`LinkError::Address`]: a socket of the given family cannot reach it, or there is no such name.
 pub(super) async fn resolve(
     text: &str,
     ipv6: bool,
@@ -56,7 +56,6 @@ pub(super) async fn resolve(
         return Err(LinkError::Address);
     }
     let found = lookups.find(key, text).await;
-    let found = found.ok_or(LinkError::Unanswered)?;
     found.into_iter().find(usable).ok_or(LinkError::Address)
 }
 

@@ -6,9 +6,13 @@ use crate::limits::MAX_PEERS;
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Threads that look up names: one for each peer of a match.
 pub(super) const LOOKUP_THREADS: usize = MAX_PEERS;
+
+/// How often a dial looks whether the lookup before is over.
+const PACE: Duration = Duration::from_millis(20);
 
 /// The keys whose address is being looked up.
 #[derive(Default)]
@@ -21,8 +25,8 @@ struct Lookup {
 }
 
 impl Lookups {
-    /// The addresses that `text`, `name:port`, stands for; `None` while an earlier lookup for this key lasts.
-    pub(super) async fn find(&self, key: PeerId, text: &str) -> Option<Vec<SocketAddr>> {
+    /// The addresses that `text`, `name:port`, stands for, once earlier lookups for this key are over.
+    pub(super) async fn find(&self, key: PeerId, text: &str) -> Vec<SocketAddr> {
         let text = text.to_owned();
         let lookup = move || text.to_socket_addrs().map_or(Vec::new(), Iterator::collect);
         self.run(key, lookup).await
@@ -32,9 +36,9 @@ impl Lookups {
         &self,
         key: PeerId,
         lookup: impl FnOnce() -> Vec<SocketAddr> + Send + 'static,
-    ) -> Option<Vec<SocketAddr>> {
-        if !lock(&self.0).insert(key) {
-            return None;
+    ) -> Vec<SocketAddr> {
+        while !lock(&self.0).insert(key) {
+            tokio::time::sleep(PACE).await;
         }
         let under_way = Lookup {
             key,
@@ -45,7 +49,7 @@ impl Lookups {
             drop(under_way);
             found
         });
-        found.await.ok()
+        found.await.unwrap_or_default()
     }
 }
 
@@ -63,7 +67,6 @@ fn lock(keys: &Mutex<BTreeSet<PeerId>>) -> std::sync::MutexGuard<'_, BTreeSet<Pe
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     #[test]
     fn a_name_server_that_hangs_holds_up_lookups_of_one_key_alone() {
@@ -85,25 +88,15 @@ mod tests {
             let waited = tokio::time::timeout(Duration::from_millis(10), hanging).await;
             assert!(waited.is_err());
             for _ in 0..LOOKUP_THREADS {
-                assert_eq!(lookups.run(slow, move || vec![found]).await, None);
+                let next = lookups.find(slow, "127.0.0.1:4000");
+                let waited = tokio::time::timeout(Duration::from_millis(10), next).await;
+                assert!(waited.is_err());
             }
             let other = PeerId([2; 32]);
-            assert_eq!(
-                lookups.find(other, "127.0.0.1:4000").await,
-                Some(vec![found])
-            );
-            assert_eq!(
-                lookups.find(other, "127.0.0.1:4000").await,
-                Some(vec![found])
-            );
+            assert_eq!(lookups.find(other, "127.0.0.1:4000").await, [found]);
+            assert_eq!(lookups.find(other, "127.0.0.1:4000").await, [found]);
             drop(go_on);
-            while !lock(&lookups.0).is_empty() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            assert_eq!(
-                lookups.run(slow, move || vec![found]).await,
-                Some(vec![found])
-            );
+            assert_eq!(lookups.run(slow, move || vec![found]).await, [found]);
         });
     }
 }

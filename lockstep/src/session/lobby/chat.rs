@@ -1,5 +1,5 @@
-//! Chat in a lobby. The host passes on what a peer says, signed by that peer: it can leave words out and say them twice,
-//! and can make none up.
+//! Chat in a lobby. The host passes on what a peer says, signed by that peer: it can make up no words of its key. It can
+//! leave words out and say them twice, and the name that it tells of a key is its word.
 
 use crate::log::{Document, Kind};
 use crate::session::core::Core;
@@ -57,6 +57,9 @@ pub(super) fn heard(
     else {
         return Err(Fault::OutOfPlace);
     };
+    if text.len() > core.limits.chat_bytes as usize {
+        return Err(Fault::Oversize);
+    }
     let signed = Words { match_id, text }.with((*signature).into());
     let is_said = signed.is_by(*from, |peer, bytes, signature| {
         core.signer.verify(peer, bytes, signature)

@@ -10,8 +10,10 @@ const EARLIER: u32 = 16;
 /// Checksums as they come in, until all peers have reported a turn.
 pub(super) struct Checksums {
     peers: usize,
-    /// Of fewer turns not all report: they never agree. Where some differ the others stop for that, so this peer does, too.
+    /// Of fewer turns not all report: they never agree.
     from: u32,
+    /// Worlds of fewer turns are not compared.
+    compared_from: u32,
     /// By turns executed.
     rows: BTreeMap<u32, Vec<Option<Checksum>>>,
     /// The newest turn that all had alike, and when that was known.
@@ -25,18 +27,21 @@ pub(super) enum Compared {
 }
 
 impl Checksums {
-    /// The checksums of so many peers, of which this one reports none of fewer turns than `from`.
-    pub(super) fn new(peers: usize, from: u32) -> Self {
+    /// The checksums of so many peers, of which this one reports none of fewer turns than `from`. Where a match `stops` for
+    /// a difference, the others stop for one shortly before that, so this peer does, too. Otherwise they settle it.
+    pub(super) fn new(peers: usize, from: u32, stops: bool) -> Self {
+        let earlier = if stops { EARLIER } else { 0 };
         Checksums {
             peers,
             from,
+            compared_from: from.saturating_sub(earlier),
             rows: BTreeMap::new(),
             newest: None,
         }
     }
 
     pub(super) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
-        if turns.saturating_add(EARLIER) < self.from {
+        if turns < self.compared_from {
             return Compared::Waiting;
         }
         let row = self

@@ -78,7 +78,7 @@ struct Mismatch {
 }
 
 impl Verify {
-    /// Compares worlds of at least `from` turns. What peers report begins there, or anywhere of a peer in `joined_late`.
+    /// This peer reports worlds of at least `from` turns. What others report begins there, or anywhere in `joined_late`.
     pub(crate) fn new(places: &Places, from: u32, joined_late: Peers) -> Self {
         let start = places.start();
         let reports = places.all();
@@ -87,7 +87,7 @@ impl Verify {
             on_desync: start.terms.on_desync,
             delay: u32::from(start.terms.plan.delay_turns),
             reports: reports.collect(),
-            checksums: Checksums::new(places.len(), from),
+            checksums: Checksums::new(places.len(), from, start.terms.on_desync == OnDesync::Pause),
             mismatch: None,
             proofs: Proofs::new(places.len()),
             disputes: Disputes::new(places.len()),

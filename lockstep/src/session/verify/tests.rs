@@ -1,7 +1,7 @@
 //! Verification by itself, at the first of some peers.
 
 use super::*;
-use crate::log::{Ballot, Bundle};
+use crate::log::{Ballot, Bundle, Start};
 use crate::session::ledger::fixture::{batch, held, ledger, signer};
 use crate::{LogHash, Plan};
 
@@ -117,26 +117,31 @@ fn a_decision_names_its_minority_to_those_that_stay_alone() {
 }
 
 #[test]
-fn a_peer_that_joins_learns_of_worlds_that_differed_shortly_before() {
-    let ledger = after(20, 3);
-    let joined = Peers(0b110);
-    let mut verify = Verify::new(&ledger.places, 20, joined);
-    let around = around(3, Duration::ZERO);
-    let report = |verify: &mut Verify, at: usize, turns: u32, checksum: u32| {
-        verify.report((at, turns, Checksum(checksum)), &ledger, &around)
-    };
-    // What one peer alone reports of these turns is no claim for the recording, and older worlds are not kept.
-    for (at, turns) in [(1, 19), (1, 3), (2, 3)] {
-        let findings = report(&mut verify, at, turns, 5 + at as u32);
-        assert!(findings.is_empty(), "{at}, {turns}");
+fn a_peer_that_joins_stops_for_worlds_that_differed_shortly_before_where_the_others_do() {
+    for (policy, stops) in [(OnDesync::Pause, true), (OnDesync::RemoveMinority, false)] {
+        let mut ledger = after(20, 3);
+        let mut start = Start::clone(ledger.places.start());
+        start.terms.on_desync = policy;
+        ledger.places = Places::new(start.into(), 0, Vec::new());
+        let mut verify = Verify::new(&ledger.places, 20, Peers(0b110));
+        let around = around(3, Duration::ZERO);
+        let report = |verify: &mut Verify, at: usize, turns: u32, checksum: u32| {
+            verify.report((at, turns, Checksum(checksum)), &ledger, &around)
+        };
+        // What one peer alone reports of these turns is no claim for the recording, and older worlds are not kept.
+        for (at, turns) in [(1, 19), (1, 3), (2, 3)] {
+            let findings = report(&mut verify, at, turns, 5 + at as u32);
+            assert!(findings.is_empty(), "{at}, {turns}");
+        }
+        for at in 1..3 {
+            let own = ledger.window.after(20).expect("kept");
+            verify.expect_hash(at, 20, own);
+        }
+        verify.check_hashes(&ledger, &around);
+        let findings = report(&mut verify, 2, 19, 7);
+        let stopped = matches!(findings.last(), Some(Finding::Desync(18, _)));
+        assert_eq!(stopped, stops, "{policy:?}");
     }
-    for at in 1..3 {
-        let own = ledger.window.after(20).expect("kept");
-        verify.expect_hash(at, 20, own);
-    }
-    verify.check_hashes(&ledger, &around);
-    let findings = report(&mut verify, 2, 19, 7);
-    assert!(matches!(findings.last(), Some(Finding::Desync(18, _))));
 }
 
 #[test]

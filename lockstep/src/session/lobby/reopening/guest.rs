@@ -145,6 +145,19 @@ impl Returner {
         }
     }
 
+    /// A host, which may lie, tells where else another peer can be dialled.
+    fn seek_at(&mut self, peer: PeerId, addresses: Vec<String>) {
+        let mut contacts = self.context.contacts.iter_mut();
+        let Some(known) = contacts.find(|known| known.peer == peer) else {
+            return self.learn(peer, addresses);
+        };
+        for address in addresses {
+            if known.addresses.len() < ADDRESSES && !known.addresses.contains(&address) {
+                known.addresses.push(address);
+            }
+        }
+    }
+
     fn reopened(self, core: &mut Core, change: RosterChange, due: Duration) -> Step {
         let reopened = self.consent.into_reopened(change, due);
         Step::Reopened(Box::new(Joiner::reopened(core, self.context, reopened)))
@@ -207,7 +220,7 @@ impl GuestBase for Returner {
             }
             Control::Reopen(Said::Withdraw { attempt }) => self.consent.withdraw(attempt),
             Control::Reopen(Said::HostedBy { host, addresses }) => {
-                self.learn(host, addresses);
+                self.seek_at(host, addresses);
                 return Step::Exit(Exit::Search(EndReason::LobbyClosed));
             }
             Control::Reopen(Said::Begin {

@@ -185,8 +185,9 @@ impl ReopeningHost {
     }
 
     /// Another peer says on this link that it hosts a reopening, too. Two hosts would wait for each other: the one of the
-    /// higher place yields. Its player's host does that at once only where there is no quorum apart from the other one:
-    /// then a false claim holds up nothing. A host that has signed a proposal keeps to it.
+    /// higher place yields, while no quorum is here without the other one and no proposal was made. A host by its player's
+    /// word does so at once only where there can be no such quorum: then a false claim holds up nothing. Otherwise the
+    /// other one must have said so for a while.
     fn note_rival(&mut self, core: &mut Core, standing: &Standing<'_>, link: LinkId) -> Next {
         let since = *self.rivals.entry(link).or_insert(core.now);
         self.rivals.retain(|link, _| core.links.contains_key(link));
@@ -370,6 +371,7 @@ impl Base for ReopeningHost {
                 }
             }
             Ok(answer) => {
+                self.rivals.remove(&link);
                 let (signer, limits) = (core.signer.as_ref(), &core.limits);
                 let context = &self.context;
                 let finding = self.probe.answered(signer, limits, context, link, answer);

@@ -31,11 +31,6 @@ pub(crate) enum Said {
     },
     /// From the host: a peer did not sign. Wait for the next proposal.
     Withdraw { attempt: u32 },
-    /// From the host: this peer hosts instead, and can be dialled there.
-    HostedBy {
-        host: PeerId,
-        addresses: Vec<String>,
-    },
     /// From the host: all have signed.
     Begin {
         /// The change that was decided before, and the one that reopens the match, encoded as in the log.
@@ -45,6 +40,11 @@ pub(crate) enum Said {
         contacts: Vec<(PeerId, Vec<String>)>,
         /// When the first turn is due.
         in_ms: u32,
+    },
+    /// From the host: this peer hosts instead, and can be dialled there.
+    HostedBy {
+        host: PeerId,
+        addresses: Vec<String>,
     },
 }
 
