@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 22] = [
+const SWEPT: [(u64, &[u64]); 23] = [
     (
         1_795_528_883_000,
         &[
@@ -47,6 +47,7 @@ const SWEPT: [(u64, &[u64]); 22] = [
     (1_795_693_650_000, &[8649]),
     (1_795_694_780_000, &[2227]),
     (1_795_695_630_000, &[5322, 345_980]),
+    (1_795_699_390_000, &[9545]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -176,7 +176,9 @@ impl Judge {
         self.must(peer, Bounded, turns)(turns.len() <= most, "has too long a tail");
         // A joiner gives up turns that it has followed of stalled peers.
         let follows = self.scenario.reopening.is_some();
-        let few = self.scenario.has_two_faced() && retracted <= 2 * self.scenario.delay();
+        // A liar signs another batch where it shows what others do not have.
+        let two_faced = self.scenario.has_two_faced() || file.told_of_proof;
+        let few = two_faced && retracted <= 2 * self.scenario.delay();
         self.must(peer, Agreement, retracted)(retracted == 0 || follows || few, "takes turns back");
         self.peers[peer].log.retract(&self.places, kept);
         (turns[alike..].iter()).for_each(|of| self.put(peer, &Record::Bundle(of.clone())));
