@@ -14,7 +14,7 @@ pub(super) const LOOKUP_THREADS: usize = MAX_PEERS;
 /// How often a dial looks whether the lookup before is over.
 const PACE: Duration = Duration::from_millis(20);
 
-/// The keys whose address is being looked up.
+/// The keys for which an address is being looked up.
 #[derive(Default)]
 pub(super) struct Lookups(Arc<Mutex<BTreeSet<PeerId>>>);
 

@@ -35,7 +35,7 @@ pub(super) struct Customs {
     pub(super) pings_while_agreeing: bool,
     /// A guest that answers a ping was heard.
     pub(super) hears_by_pings: bool,
-    /// The match in whose lobby players chat.
+    /// The match of a lobby in which players chat.
     pub(super) chats: Option<MatchId>,
     /// How many limits of a handshake the participants have to sign. For ever where there is none.
     pub(super) sign_within: Option<u32>,

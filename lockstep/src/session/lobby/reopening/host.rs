@@ -33,7 +33,7 @@ const DUPLICATE_WAITS: Duration = Duration::from_secs(3);
 const ASK_OTHERS: Duration = Duration::from_secs(3);
 /// Joiners that have met come so late at most: they ask others first, and may have to turn round.
 const JOINERS_COME: Duration = Duration::from_secs(15);
-/// A host whose player hosts yields to another one, which it may not need, that has said for so long that it hosts.
+/// A host by its player's word yields to another host that it can do without, where the other host has said so for so long.
 const YIELDS_AFTER: Duration = Duration::from_secs(2);
 /// Addresses of one peer, and the bytes of each.
 const ADDRESSES: usize = 8;
