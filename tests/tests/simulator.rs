@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 23] = [
+const SWEPT: [(u64, &[u64]); 25] = [
     (
         1_795_528_883_000,
         &[
@@ -48,6 +48,8 @@ const SWEPT: [(u64, &[u64]); 23] = [
     (1_795_694_780_000, &[2227]),
     (1_795_695_630_000, &[5322, 345_980]),
     (1_795_699_390_000, &[9545]),
+    (1_795_703_460_000, &[1840]),
+    (1_795_705_480_000, &[2]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -104,9 +104,11 @@ impl Membership {
             match self.epochs.paxos.coordinates() {
                 Some(_) => {
                     let answered = self.epochs.paxos.answered().or(around.cheats);
+                    let silent = self.epochs.voters().members().without(answered);
+                    // A peer that would not begin a change itself has had its time to answer.
                     let silent = match self.votes.has_just_begun(now) {
-                        true => Peers::default(),
-                        false => self.epochs.voters().members().without(answered),
+                        true => silent.and(self.suspicion.passed_over),
+                        false => silent,
                     };
                     silent.or(self.unproved(around, ledger))
                 }
@@ -151,9 +153,8 @@ impl Membership {
     /// Looks whether it is still the turn of the peer that is to begin a change.
     pub(super) fn watch_succession(&mut self, around: &Surroundings, ledger: &Ledger) {
         let due = self.due_coordinator(around, ledger);
-        if let Some(first) = due.filter(|_| !self.epochs.is_changing()) {
-            self.suspicion.pass_over(first);
-        }
+        let due = due.filter(|first| !self.epochs.is_changing() && *first != self.me);
+        self.suspicion.note_turn(due);
     }
 
     /// The peer that is to begin a change.
@@ -196,6 +197,9 @@ impl Membership {
             let own = self.epochs.paxos.begun().map_or(0, |own| own.round);
             return self.votes.begun_after(own);
         };
+        if self.must_find_out(around) {
+            return Peers::default();
+        }
         let gone = self.suspicion.suspects.or(self.suspicion.to_remove);
         let answered = self.votes.promised_in(ballot, ledger.places.len());
         let answered = answered.or(around.cheats);
@@ -204,12 +208,22 @@ impl Membership {
         let owing = silent.or(self.doubted(&self.view(&seen, around)));
         let owing = owing.without(gone);
         let coordinator = std::iter::once(ballot.peer).collect();
+        let overdue = silent.and(self.suspicion.passed_over).without(gone);
         match self.votes.has_just_begun(now) || owing.is_empty() {
-            true => coordinator,
+            true if overdue.is_empty() => coordinator,
+            true => overdue,
             // Peers with a little less time left for it do not answer it any more.
             false if self.suspicion.has_little_left(ballot.peer) => owing.or(coordinator),
             false => owing,
         }
+    }
+
+    /// Whether the change waits for this peer: what is proposed removes a peer that attests another log, and the coordinator
+    /// may have been in reach of that peer, and this one not.
+    fn must_find_out(&self, around: &Surroundings) -> bool {
+        let proposed = self.epochs.paxos.proposed();
+        let goes = proposed.map(|(_, value)| around.disputed.without(value.stay()));
+        goes.is_some_and(|goes| !goes.is_empty())
     }
 
     /// Peers that owe this peer, the coordinator, batches that their promises told of.

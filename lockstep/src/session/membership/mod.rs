@@ -58,6 +58,8 @@ pub(crate) struct Surroundings {
     pub minority: Peers,
     pub minority_due: Peers,
     pub evident_minority: Peers,
+    /// The peer that attests another log, while this one does not know why.
+    pub disputed: Peers,
     /// Peers that have strayed too often to come back.
     pub barred: Peers,
     /// While the roster changes, the log's hash after one turn more than are complete, and so on.

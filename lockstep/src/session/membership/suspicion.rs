@@ -17,6 +17,8 @@ const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis
 /// A peer that is to begin a change is passed over once so much of its stall budget is used up: the next one begins. The
 /// peer may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
 const PASSED_OVER: Duration = Duration::from_secs(8);
+/// So it is where it has not begun for so long.
+const BEGINS_WITHIN: Duration = Duration::from_secs(3);
 /// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
 /// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
@@ -51,6 +53,8 @@ pub(super) struct Suspicion {
     named: Peers,
     /// Peers that were passed over in this epoch: another one is to begin a change.
     pub passed_over: Peers,
+    /// The peer that is to begin a change, and since when.
+    turn_of: Option<(u8, Duration)>,
     /// So many are suspected that the others can decide nothing.
     pub lost_quorum: bool,
     /// By place.
@@ -130,6 +134,7 @@ impl Suspicion {
             withholding: Peers::default(),
             named: Peers::default(),
             passed_over: Peers::default(),
+            turn_of: None,
             lost_quorum: false,
             of: vec![Watched::new(now); peers],
         }
@@ -217,13 +222,10 @@ impl Suspicion {
         self.at = now;
         let me = ledger.places.me();
         let members = voters.members();
-        let of = |is: &dyn Fn(usize, &Watched) -> bool| -> Peers {
-            let members = members.iter();
-            let found = members.filter(|at| is(usize::from(*at), &self.of[usize::from(*at)]));
-            found.collect()
-        };
-        let silent = of(&|at, watched| at != me && watched.heard_at + self.time_of(watched) <= now);
-        let unheard = of(&|at, watched| {
+        let silent = self.those(members, |at, watched| {
+            at != me && watched.heard_at + self.time_of(watched) <= now
+        });
+        let unheard = self.those(members, |at, watched| {
             let heard_at = watched.heard_at;
             let until = match ledger.batches.leaves(at) {
                 // An extension is not for a peer that has said that it leaves.
@@ -256,12 +258,7 @@ impl Suspicion {
         // A silent peer that is still waited for by an extension excuses the others.
         let excused = !silent.without(unheard.or(seen.going)).is_empty();
         self.charge(seen, passed, (blamed, excused));
-        let of = |is: &dyn Fn(&Watched) -> bool| -> Peers {
-            let members = members.iter();
-            members
-                .filter(|at| is(&self.of[usize::from(*at)]))
-                .collect()
-        };
+        let of = |is: &dyn Fn(&Watched) -> bool| self.those(members, |_, watched| is(watched));
         // What is used up is no reason by itself: a peer goes that holds up turns now.
         let blocks = blamed.or(self.to_remove);
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
@@ -274,18 +271,15 @@ impl Suspicion {
         let known = known.or(seen.minority);
         // A peer that is not waited for while others answer has a little of its time back, and uses it up again.
         let news = suspects.or(to_remove.without(self.named)).without(known);
-        let mut events: Vec<Event> = news
-            .iter()
-            .map(|at| {
-                let at = usize::from(at);
-                let peer = ledger.places.peer(at);
-                Event::Suspected {
-                    peer: peer.peer,
-                    seats: peer.seats.clone(),
-                    unheard: self.unheard(at, now),
-                }
-            })
-            .collect();
+        let events = news.iter().map(usize::from).map(|at| {
+            let peer = ledger.places.peer(at);
+            Event::Suspected {
+                peer: peer.peer,
+                seats: peer.seats.clone(),
+                unheard: self.unheard(at, now),
+            }
+        });
+        let mut events: Vec<Event> = events.collect();
         self.suspects = suspects;
         self.to_remove = to_remove;
         self.named = to_remove.or(self.named.and(soon));
@@ -336,6 +330,13 @@ impl Suspicion {
         news.collect()
     }
 
+    /// Those of some peers of which this is so.
+    fn those(&self, peers: Peers, is: impl Fn(usize, &Watched) -> bool) -> Peers {
+        let peers = peers.iter();
+        let found = peers.filter(|at| is(usize::from(*at), &self.of[usize::from(*at)]));
+        found.collect()
+    }
+
     /// Charges the time that has passed to the stall budgets of the peers that are to blame for it. Time under an extension
     /// does not count, nor while a silent peer is still waited for by one.
     fn charge(&mut self, seen: &Seen, passed: Duration, (blamed, excused): (Peers, bool)) {
@@ -375,10 +376,14 @@ impl Suspicion {
         linked_at.is_some_and(|at| at + self.time > self.at)
     }
 
-    /// It is a peer's turn to begin a change: it passes once the peer has held the others up for long.
-    pub(super) fn pass_over(&mut self, at: u8) {
-        if self.has_little_left(at) {
-            self.passed_over.insert(at);
+    /// It is a peer's turn to begin a change: it passes where the peer has held the others up for long, or does not begin.
+    pub(super) fn note_turn(&mut self, of: Option<u8>) {
+        let before = self.turn_of.filter(|(before, _)| Some(*before) == of);
+        self.turn_of = before.or(of.map(|of| (of, self.at)));
+        if let Some((of, since)) = self.turn_of
+            && (since + BEGINS_WITHIN <= self.at || self.has_little_left(of))
+        {
+            self.passed_over.insert(of);
         }
     }
 
@@ -421,6 +426,7 @@ impl Suspicion {
         self.withholding = Peers::default();
         self.named = Peers::default();
         self.passed_over = Peers::default();
+        self.turn_of = None;
         self.lost_quorum = false;
         for (at, watched) in self.of.iter_mut().enumerate() {
             watched.unproved = Duration::ZERO;

@@ -20,6 +20,7 @@ fn around() -> Surroundings {
         minority: Peers::default(),
         minority_due: Peers::default(),
         evident_minority: Peers::default(),
+        disputed: Peers::default(),
         barred: Peers::default(),
         ahead: vec![HASH; 2],
     }
