@@ -177,6 +177,10 @@ pub fn note(event: &Event) {
         Event::RecordingStopped { why } => {
             say(LogLevel::Warn, format_args!("recording stopped: {why}"));
         }
+        Event::WorldTooLarge { bytes, limit, .. } => say(
+            LogLevel::Warn,
+            format_args!("the world takes {bytes} bytes, more than the {limit} of a snapshot"),
+        ),
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
             let seats: Vec<u8> = slow.iter().map(|seat| seat.0).collect();
             let (seats, tick_ms) = (plain::seats(&seats), plan.tick_ms);

@@ -256,6 +256,16 @@ pub enum Event {
         /// Why.
         why: StoreError,
     },
+    /// The saved world is longer than [`Limits::snapshot_bytes`](crate::Limits::snapshot_bytes). While it is, the log gets no
+    /// keyframe, and a rejoining peer none of this world: that peer re-runs turns. The event comes once.
+    WorldTooLarge {
+        /// The turns after which the world was saved.
+        turns: u32,
+        /// Its bytes, and the limit.
+        bytes: u64,
+        /// See above.
+        limit: u64,
+    },
     /// The match is over for this peer. The last event.
     Ended(Ended),
 }

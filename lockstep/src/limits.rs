@@ -45,7 +45,8 @@ pub struct Limits {
     pub unexecuted_turns: u32,
     /// Faults of one peer that are reported before its link is closed. Default 64.
     pub faults_per_peer: u32,
-    /// Bytes of a snapshot, unpacked. Default 256 MiB.
+    /// Bytes of a snapshot, unpacked. Default 256 MiB. [`Event::WorldTooLarge`](crate::Event::WorldTooLarge) tells of a world
+    /// that takes more.
     pub snapshot_bytes: u64,
     /// Bytes of the log that a peer keeps in memory for joiners, and that a joiner accepts. A match with a longer log
     /// admits no joiner. Default 64 MiB, several days of play. The log is held encoded, within twice that memory.

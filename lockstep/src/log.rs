@@ -70,7 +70,7 @@ pub use peers::Peers;
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
 pub use peers::Voters;
-pub use record::{End, Record};
+pub use record::{End, Lead, Record};
 pub use reopening::{NewRun, Reopening, SignedReopening};
 pub use roster_change::{Accept, Gone, RosterCause, RosterChange};
 pub(crate) use roster_change::{Vote, decode_change, encode_change};

@@ -128,9 +128,17 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyframeFault {
-    /// It does not unpack to its stated length, or that exceeds the limit.
+    /// It does not unpack to its stated length.
     #[error("it does not unpack")]
     Packing,
+    /// The limits, or the length of its file, allow less memory than the keyframe takes.
+    #[error("it unpacks to {bytes} bytes, of {limit} that this file may take")]
+    TooLong {
+        /// Bytes of the keyframe, unpacked.
+        bytes: u64,
+        /// See [`Reader::keyframe`](crate::Reader::keyframe).
+        limit: u64,
+    },
     /// The unpacked bytes are no keyframe.
     #[error("{0}")]
     Record(#[from] DecodeError),

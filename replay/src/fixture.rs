@@ -7,8 +7,8 @@ use lockstep::log::{
     Metering, OnSlow, Record, RosterChange, RosterPeer, SignedBatch, Start, Terms, What,
     roster_hash, start_hash, turn_hash,
 };
-use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value};
+use lockstep::session::{Batch, Lead};
 use lockstep::sign::{Ed25519, Signer};
 use lockstep::{Incarnation, LogHash, MatchId, Plan, TurnNumber, world_entries};
 use serde::{Deserialize, Serialize};
@@ -321,6 +321,15 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
             let attest = attest(peer, turn, log_hash, checksum, &start, signer);
             records.push(Record::Attest(attest));
         }
+        let (ms, usual_ms, stands_out) = (20, 200, true);
+        let lead = Lead {
+            ms,
+            usual_ms,
+            stands_out,
+        };
+        let turns = turn + 1;
+        let leads = vec![(1, lead)];
+        records.push(Record::Leads { turns, leads });
         if (turn + 1) % KEYFRAME_TURNS == 0 {
             let mut snapshot = Vec::new();
             world.save(&mut snapshot);

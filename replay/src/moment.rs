@@ -131,7 +131,7 @@ impl<S: Simulation> WorldAt<S> {
             recorder.append(&record)?;
             let executed = next.map(|next| next + 1);
             if let Some(at) = keyframes.next_if(|at| executed.is_some_and(|now| at.turns <= now)) {
-                // A keyframe that does not unpack is useless in the new file too.
+                // A keyframe that cannot be read is left out: its world is that of the turns before it.
                 if let Ok(keyframe) = self.reader.keyframe(at) {
                     recorder.append(&Record::Keyframe(keyframe))?;
                     unwritten = WRITE_EVERY;
@@ -163,7 +163,9 @@ fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
     match record {
         Record::Start(_) => true,
         Record::Bundle(_) | Record::Roster(_) | Record::Continued(_) => !behind,
-        Record::Checksum { turns, .. } | Record::Mismatch { turns, .. } => *turns <= moment,
+        Record::Checksum { turns, .. }
+        | Record::Mismatch { turns, .. }
+        | Record::Leads { turns, .. } => *turns <= moment,
         Record::Attest(signed) => {
             let batch = Batch::decode(&signed.content);
             batch.is_ok_and(|batch| batch.complete <= moment)

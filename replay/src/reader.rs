@@ -318,10 +318,12 @@ impl Reader {
         verify::checksums(self)
     }
 
-    /// Unpacks a keyframe of [`keyframes`](Self::keyframes).
+    /// Unpacks a keyframe of [`keyframes`](Self::keyframes). A keyframe may take as much memory as the rest of its file and
+    /// 32 MiB, and no more than [`Limits::snapshot_bytes`]. A world that takes more is re-run from an earlier keyframe, or
+    /// from the start.
     ///
     /// # Errors
-    /// [`Error::Keyframe`] if it does not unpack or belongs to another log, and errors of the disk.
+    /// [`Error::Keyframe`] if it does not unpack, takes too much or belongs to another log, and errors of the disk.
     pub fn keyframe(&mut self, keyframe: &KeyframeAt) -> Result<Keyframe, Error> {
         let fault = |what| Error::Keyframe {
             turns: keyframe.turns,
@@ -337,8 +339,11 @@ impl Reader {
         let Some((head, packed_at)) = KeyframeHead::read(content) else {
             return Err(changed);
         };
+        let rest = end.saturating_sub(content.len() as u64);
+        let limit = limit.min(rest.saturating_add(KEYFRAME_BYTES));
         if head.unpacked > limit.saturating_add(RECORD_HEAD_BYTES) {
-            return Err(fault(KeyframeFault::Packing));
+            let bytes = head.unpacked;
+            return Err(fault(KeyframeFault::TooLong { bytes, limit }));
         }
         let packed = &content[packed_at..];
         // Its length may be a lie: no memory is taken before as many bytes have been unpacked.
@@ -527,6 +532,8 @@ impl<B: AsMut<[u8]>> io::Write for Slice<B> {
 
 /// Most bytes of a keyframe record beside its snapshot.
 pub(crate) const RECORD_HEAD_BYTES: u64 = 64;
+/// A keyframe may take so many bytes more than the rest of its file holds.
+const KEYFRAME_BYTES: u64 = 32 << 20;
 
 #[cfg(test)]
 mod tests;

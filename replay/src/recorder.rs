@@ -43,6 +43,8 @@ pub struct Recorder {
     checksum: Option<Record>,
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
+    /// The newest leads, likewise.
+    leads: Option<Record>,
     newest_keyframe: Option<u32>,
     /// The sync that is asked for and not done.
     syncing: Option<u64>,
@@ -135,6 +137,7 @@ impl Recorder {
             next_attests_at: Duration::ZERO,
             checksum: None,
             attests: Vec::new(),
+            leads: None,
             newest_keyframe: None,
             syncing: None,
             tail: Tail::default(),
@@ -194,6 +197,10 @@ impl Recorder {
             Record::Mismatch { .. } => {
                 self.write_checksum()?;
                 self.write(std::slice::from_ref(record))
+            }
+            Record::Leads { .. } => {
+                self.leads = Some(record.clone());
+                Ok(())
             }
             Record::Attest(batch) => {
                 match self.attests.iter_mut().find(|old| old.peer == batch.peer) {
@@ -283,6 +290,7 @@ impl Recorder {
             self.over = true;
             self.checksum = None;
             self.attests.clear();
+            self.leads = None;
             // Has the writer end the file, without waiting for it.
             self.shared.close(Duration::ZERO).ok();
             self.settled = true;
@@ -302,7 +310,8 @@ impl Recorder {
         self.next_attests_at = self.match_time + ATTESTS_EVERY;
         let mut attests = std::mem::take(&mut self.attests);
         attests.sort_by_key(|batch| batch.peer);
-        let records: Vec<Record> = attests.into_iter().map(Record::Attest).collect();
+        let attests = attests.into_iter().map(Record::Attest);
+        let records: Vec<Record> = attests.chain(self.leads.take()).collect();
         self.write(&records)
     }
 

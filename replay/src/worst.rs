@@ -9,8 +9,8 @@ use lockstep::log::{
     Bundle, Codec, Continuation, Keyframe, LogEntry, Record, Reopening, RosterChange, RosterPeer,
     What,
 };
-use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value};
+use lockstep::session::{Batch, Lead};
 use lockstep::sign::Ed25519;
 use lockstep::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Seat};
@@ -199,6 +199,15 @@ fn worst(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
             checksums: vec![(0, Checksum(1)), (at as u8 % 16, Checksum(2))],
         },
     };
+    let lead = Lead {
+        ms: -1,
+        usual_ms: 200,
+        stands_out: true,
+    };
+    let leads = |turns: u32| Record::Leads {
+        turns,
+        leads: (0..16).map(|peer| (peer, lead)).collect(),
+    };
     let batch = batch();
     vec![
         ("idle turns", filled(bytes, idle)),
@@ -224,6 +233,7 @@ fn worst(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
         ("checksums", filled(bytes, checksum)),
         ("mismatches", filled(bytes, mismatch)),
         ("batches", filled(bytes, |_| batch.clone())),
+        ("leads", filled(bytes, leads)),
         ("keyframes", keyframes(bytes)),
     ]
 }
@@ -296,9 +306,8 @@ fn the_longest_match_to_rejoin_takes_less_than_twice_its_file() {
     assert_small("idle turns", &filled(most, idle), 2 << 20);
 }
 
-#[test]
-fn a_keyframe_takes_its_unpacked_length_once() {
-    const WORLD: usize = 48 << 20;
+/// A turn, and a keyframe of zeros that belongs to no log.
+fn packed_world(bytes: usize) -> Vec<u8> {
     let (mut codec, mut encoder, mut file) = begun();
     let (mut turn, mut record) = (Vec::new(), Vec::new());
     let bundle = codec.clone().next_bundle(Vec::new());
@@ -311,7 +320,7 @@ fn a_keyframe_takes_its_unpacked_length_once() {
         plan: Plan::default(),
         paused: false,
         log_hash: LogHash([0; 16]),
-        snapshot: vec![0; WORLD].into(),
+        snapshot: vec![0; bytes].into(),
     });
     Codec::default().encode(&keyframe, &mut record);
     let mut content = Vec::new();
@@ -324,12 +333,48 @@ fn a_keyframe_takes_its_unpacked_length_once() {
     content.extend(zstd::encode_all(&record[..], 3).expect("in memory"));
     encoder.item(Kind::Keyframe, &content, &mut file);
     encoder.seal(&mut file);
-    let mut reader = Reader::from_bytes(file).expect("a replay");
-    let at = reader.keyframes()[0];
-    let taken = allocation_counter::measure(|| {
-        let refused = reader.keyframe(&at).expect_err("of another log");
-        assert!(refused.to_string().contains("log"), "{refused}");
-    });
-    let most = WORLD as u64 + (10 << 20);
-    assert!(taken.bytes_max < most, "{} of {most}", taken.bytes_max);
+    file
+}
+
+#[test]
+fn a_keyframe_takes_its_unpacked_length_once() {
+    const MOST: usize = 32 << 20;
+    let (longest, longer) = (packed_world(MOST), packed_world(MOST + (64 << 10)));
+    let refused = |file: &[u8]| {
+        let mut reader = Reader::from_bytes(file.to_vec()).expect("a replay");
+        let at = reader.keyframes()[0];
+        let mut refused = None;
+        let taken = allocation_counter::measure(|| refused = reader.keyframe(&at).err());
+        let refused = refused.expect("of another log").to_string();
+        (refused, taken.bytes_max)
+    };
+    let (why, taken) = refused(&longest);
+    assert!(why.contains("log"), "{why}");
+    let most = MOST as u64 + (10 << 20);
+    assert!(taken < most, "{taken} of {most}");
+    let (why, taken) = refused(&longer);
+    assert!(why.contains("33619"), "{why}");
+    assert!(taken < 2 << 20, "{taken}");
+}
+
+#[test]
+fn a_keyframe_that_is_too_long_is_counted_and_compared_with_no_world() {
+    let verified = |bytes: usize| {
+        let mut reader = Reader::from_bytes(packed_world(bytes)).expect("a replay");
+        let options = Options {
+            signature: |_, _, _| true,
+            ..Options::default()
+        };
+        verify::<Coins>(&mut reader, &options, |_| {}).expect("it is read")
+    };
+    let longer = verified((32 << 20) + (64 << 10));
+    assert_eq!((longer.keyframes, longer.keyframes_unread), (0, 1));
+    assert!(longer.wrong.is_none(), "{:?}", longer.wrong);
+    let fits = verified(32 << 20);
+    assert!(fits.wrong.is_some(), "it belongs to another log");
+}
+
+#[test]
+fn a_file_with_the_longest_world_is_read_within_its_bound() {
+    assert_small("a world", &packed_world(32 << 20), 64 << 20);
 }

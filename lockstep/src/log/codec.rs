@@ -5,7 +5,7 @@ use super::batch::SignedBatch;
 use super::bundle::{Bundle, LogEntry, decode_entries, encode_entries};
 use super::continuation::Continuation;
 use super::keyframe::Keyframe;
-use super::record::{End, Record};
+use super::record::{End, Lead, Record};
 use super::reopening::SignedReopening;
 use super::roster_change::{decode_change, put_change};
 use super::start::Start;
@@ -38,6 +38,7 @@ const ROSTER: u8 = 9;
 const CONTINUED: u8 = 10;
 const ACCEPT: u8 = 11;
 const SIGNED: u8 = 12;
+const LEADS: u8 = 13;
 
 impl Codec {
     /// The codec behind this start.
@@ -128,6 +129,17 @@ impl Codec {
                 out.push(batch.peer);
                 put_bytes(out, &batch.content);
                 out.extend_from_slice(&batch.signature);
+            }
+            Record::Leads { turns, leads } => {
+                out.push(LEADS);
+                put_varint(out, u64::from(*turns));
+                put_varint(out, leads.len() as u64);
+                for (peer, lead) in leads {
+                    out.push(*peer);
+                    out.extend_from_slice(&lead.ms.to_le_bytes());
+                    out.extend_from_slice(&lead.usual_ms.to_le_bytes());
+                    out.push(u8::from(lead.stands_out));
+                }
             }
             Record::Keyframe(keyframe) => {
                 out.push(KEYFRAME);
@@ -318,6 +330,13 @@ impl Codec {
                     signature: reader.array()?,
                 })
             }
+            LEADS => {
+                let turns = reader.number()?;
+                let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+                let leads = (0..count).map(|_| Ok((reader.byte()?, lead(reader)?)));
+                let leads = leads.collect::<Result<_, DecodeError>>()?;
+                Record::Leads { turns, leads }
+            }
             KEYFRAME => {
                 let mut keyframe = keyframe_head(reader)?;
                 let snapshot = reader.bytes()?;
@@ -397,6 +416,14 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Option<Outcome>, DecodeError> {
     })
 }
 
+fn lead(reader: &mut Reader<'_>) -> Result<Lead, DecodeError> {
+    Ok(Lead {
+        ms: i16::from_le_bytes(reader.array()?),
+        usual_ms: i16::from_le_bytes(reader.array()?),
+        stands_out: reader.flag()?,
+    })
+}
+
 /// All of a keyframe before its snapshot.
 fn keyframe_head(reader: &mut Reader<'_>) -> Result<Keyframe, DecodeError> {
     Ok(Keyframe {
@@ -418,5 +445,23 @@ mod tests {
         let limits = Limits::default();
         assert!(Codec::default().decode_all(&[IDLE_TURN], &limits).is_ok());
         assert!(Codec::default().decode_all(&[TURN, 0], &limits).is_err());
+    }
+
+    #[test]
+    fn leads_are_read_back_and_no_more_than_there_can_be_peers() {
+        let lead = Lead {
+            ms: -7,
+            usual_ms: 200,
+            stands_out: true,
+        };
+        let limits = Limits::default();
+        for (peers, holds) in [(0, true), (16, true), (17, false)] {
+            let leads = (0..peers).map(|peer| (peer, lead)).collect();
+            let record = Record::Leads { turns: 9, leads };
+            let mut bytes = Vec::new();
+            Codec::default().encode(&record, &mut bytes);
+            let read = Codec::default().decode_all(&bytes, &limits);
+            assert_eq!(read.ok(), holds.then(|| vec![record]), "{peers}");
+        }
     }
 }

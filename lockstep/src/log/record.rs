@@ -36,6 +36,14 @@ pub enum Record {
     },
     /// A peer's newest signed batch: it attests the log hash that it names, and so all before it.
     Attest(SignedBatch),
+    /// How long before their deadline the batches of other peers left, as this peer measured it. Only its own recording has
+    /// it, and no other peer vouches for it.
+    Leads {
+        /// Turns that this peer's log had.
+        turns: u32,
+        /// Of the peers of which that is known, by index in the roster.
+        leads: Vec<(u8, Lead)>,
+    },
     /// A snapshot of the world.
     Keyframe(Keyframe),
     /// The roster changed. Stands right before the first turn of the new epoch.
@@ -48,6 +56,22 @@ pub enum Record {
     Continued(Arc<Continuation>),
     /// The match ended as intended. The last record.
     End(End),
+}
+
+/// How long before their deadline a peer's batches leave: the median of the last minute. The delays of its link, and a
+/// clock that is behind, are taken off.
+///
+/// A peer that seals late has seen the commands of the others, and can choose its own by them. Nothing is done about
+/// that: players see it and judge. A peer may hide it, by a link that it makes slow, or by a lie about the slack of this
+/// peer's batches: then its slack here is small, and the one that it tells of is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// In milliseconds; negative where they leave after it.
+    pub ms: i16,
+    /// The lead of a peer that seals in time: (delay − 1) turns.
+    pub usual_ms: i16,
+    /// It is by a third of that, and by at least 40 ms, less than the lead of most peers.
+    pub stands_out: bool,
 }
 
 /// The agreed end of a match.

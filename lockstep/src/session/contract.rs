@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Bundle, LogPart, Record, Start, Terms};
+use crate::log::{Bundle, Lead, LogPart, Record, Start, Terms};
 use crate::{
     Channel, Contact, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin,
     TurnNumber,
@@ -369,22 +369,6 @@ pub struct PeerStats {
     pub lead: Option<Lead>,
     /// Since when nothing of it was heard.
     pub unheard: Duration,
-}
-
-/// How long before their deadline a peer's batches leave: the median of the last minute. The delays of its link, and a
-/// clock that is behind, are taken off.
-///
-/// A peer that seals late has seen the commands of the others, and can choose its own by them. Nothing is done about
-/// that: players see it and judge. A peer may hide it, by a link that it makes slow, or by a lie about the slack of this
-/// peer's batches: then its slack here is small, and the one that it tells of is large.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lead {
-    /// In milliseconds; negative where they leave after it.
-    pub ms: i16,
-    /// The lead of a peer that seals in time: (delay − 1) turns.
-    pub usual_ms: i16,
-    /// It is by a third of that, and by at least 40 ms, less than the lead of most peers.
-    pub stands_out: bool,
 }
 
 /// A world that all peers were found to have.

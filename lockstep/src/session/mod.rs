@@ -33,9 +33,9 @@ pub use self::lobby::OpenChange;
 pub use self::membership::paxos as roster;
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
-pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
+pub use crate::log::{Batch, Lead, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
-    Agreed, ConfigError, HostConfig, Input, Lead, LinkStats, Output, PeerStats, Role, RulesOf,
+    Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
 #[cfg(any(test, feature = "harness"))]

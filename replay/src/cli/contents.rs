@@ -7,7 +7,7 @@ use crate::error::hex;
 use crate::{Error, PlanAt, Reader};
 use lockstep::TurnNumber;
 use lockstep::log::{Codec, Equivocation, LogEntry, Record, SignedBatch, Start, What};
-use lockstep::session::{Batch, NO_SLACK};
+use lockstep::session::{Batch, Lead, NO_SLACK};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ struct SeatCount {
     /// How many milliseconds before their deadlines batches of its peer came to the others, by their signed reports of the
     /// last second before a keyframe.
     slacks: Vec<i16>,
+    /// How long before their deadline its peer's batches left in the end, as the recording peer measured it.
+    lead: Option<Lead>,
 }
 
 /// Two days.
@@ -52,6 +54,8 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
                 json!({
                     "seat": seat.0, "commands": of.commands, "command_bytes": of.bytes, "per_minute": of.per_minute,
                     "slack_ms": of.slack(), "slack_reports": of.slacks.len(),
+                    "lead_ms": of.lead.map(|lead| lead.ms), "usual_lead_ms": of.lead.map(|lead| lead.usual_ms),
+                    "stands_out": of.lead.is_some_and(|lead| lead.stands_out),
                 })
             })
             .collect();
@@ -97,6 +101,16 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
                     count(of.slacks.len() as u64, "report")
                 ));
             }
+            if let Some(lead) = of.lead {
+                let then = match lead.stands_out {
+                    true => ": it stands out, and can have seen what others commanded",
+                    false => "",
+                };
+                to.line(&format!(
+                    "seat {:<3} {:>9} ms before their deadline its batches left, {} ms are usual{then}",
+                    seat.0, lead.ms, lead.usual_ms
+                ));
+            }
         }
         let all: u64 = counts.bytes.values().sum();
         for (kind, bytes) in &counts.bytes {
@@ -123,8 +137,10 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
         encoded.clear();
         codec.encode(&record, &mut encoded);
         *counts.bytes.entry(kind(&record)).or_default() += encoded.len() as u64;
-        if let Record::Attest(batch) = &record {
-            take_slacks(batch, reader.start(), &mut counts);
+        match &record {
+            Record::Attest(batch) => take_slacks(batch, reader.start(), &mut counts),
+            Record::Leads { leads, .. } => take_leads(leads, reader.start(), &mut counts),
+            _ => {}
         }
         let Record::Bundle(bundle) = record else {
             continue;
@@ -169,6 +185,16 @@ fn take_slacks(batch: &SignedBatch, start: &Start, counts: &mut Counts) {
     }
 }
 
+/// The newest measurement counts.
+fn take_leads(leads: &[(u8, Lead)], start: &Start, counts: &mut Counts) {
+    for (at, lead) in leads {
+        let of_peer = start.roster.get(usize::from(*at));
+        for seat in of_peer.iter().flat_map(|peer| &peer.seats) {
+            counts.seats.entry(*seat).or_default().lead = Some(*lead);
+        }
+    }
+}
+
 impl SeatCount {
     fn slack(&self) -> Option<i16> {
         let mut sorted = self.slacks.clone();
@@ -184,6 +210,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Checksum { .. } => "checksum",
         Record::Mismatch { .. } => "mismatch",
         Record::Attest(_) => "attest",
+        Record::Leads { .. } => "leads",
         Record::Keyframe(_) => "keyframe",
         Record::Roster(_) => "roster",
         Record::Accept(_) => "accept",
@@ -230,6 +257,12 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
             Record::Attest(batch) => json!({
                 "record": "attest", "peer": batch.peer, "content": hex(&batch.content),
                 "signature": hex(&batch.signature),
+            }),
+            Record::Leads { turns, leads } => json!({
+                "record": "leads", "turns": turns,
+                "leads": leads.iter().map(|(peer, lead)| json!({
+                    "peer": peer, "ms": lead.ms, "usual_ms": lead.usual_ms, "stands_out": lead.stands_out,
+                })).collect::<Vec<_>>(),
             }),
             Record::Keyframe(_) => continue,
             Record::Roster(change) => json!({
@@ -385,6 +418,23 @@ fn beside(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn the_newest_measurement_of_leads_counts_for_all_seats_of_a_peer() {
+        let file = fixture::file_of(&fixture::play(400).records);
+        let mut reader = Reader::from_bytes(file).expect("a replay");
+        let counts = counted(&mut reader).expect("it is whole");
+        for (at, peer) in reader.start().roster.iter().enumerate() {
+            for seat in &peer.seats {
+                let lead = counts.seats[seat]
+                    .lead
+                    .map(|lead| (lead.ms, lead.stands_out));
+                assert_eq!(lead, (at == 1).then_some((20, true)), "peer {at}");
+            }
+        }
+        let kinds = counts.bytes.keys().filter(|kind| **kind == "leads");
+        assert_eq!(kinds.count(), 1);
+    }
 
     #[test]
     fn signed_slack_counts_for_the_seats_of_other_peers() {

@@ -60,7 +60,7 @@ enum Command {
     Info(OneFile),
     /// Re-run every turn, and check checksums, history, signatures and keyframes.
     #[command(
-        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"branches\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
+        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"keyframes_unread\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"branches\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
     )]
     Verify {
         #[command(flatten)]
@@ -82,7 +82,7 @@ enum Command {
     },
     /// Count commands by seat and minute, and bytes by kind of record.
     #[command(
-        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N],\"slack_ms\":N|null,\"slack_reports\"}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
+        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N],\"slack_ms\":N|null,\"slack_reports\",\"lead_ms\":N|null,\"usual_lead_ms\":N|null,\"stands_out\":BOOL}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
     )]
     Stats(OneFile),
     /// Compare two files: equal, one a prefix of the other, or the first difference.
@@ -118,7 +118,7 @@ enum Command {
     },
     /// Write all records as JSON lines.
     #[command(
-        after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | roster | continued | end\n\nExample: replay export match.replay > match.jsonl"
+        after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | leads | roster | accept | signed | continued | end\n\nExample: replay export match.replay > match.jsonl"
     )]
     Export(OneFile),
 }

@@ -255,6 +255,7 @@ pub(super) fn verify<S: Simulation>(
         to.json(&json!({
             "match_id": reader.start().match_id.to_string(), "turns": verified.turns, "of": verified.of,
             "ticks": verified.ticks, "checksums": verified.checksums, "keyframes": verified.keyframes,
+            "keyframes_unread": verified.keyframes_unread,
             "signatures": verified.signatures, "attested_turns": verified.attested_turns,
             "checksum": verified.checksum.to_string(),
             "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
@@ -299,6 +300,12 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
         count(u64::from(verified.keyframes), "keyframe"),
         thousands(ratio as u64)
     ));
+    if verified.keyframes_unread > 0 {
+        to.line(&format!(
+            "keyframes  {} would take more memory than a file of this length may, and is compared with no world",
+            count(u64::from(verified.keyframes_unread), "keyframe")
+        ));
+    }
     to.line(&match verified.attested_turns {
         Some(turns) => format!(
             "history    log hash and {} hold up to turn {}",

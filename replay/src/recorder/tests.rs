@@ -425,3 +425,17 @@ fn an_accept_counts_until_a_change_ends_its_epoch() {
     let newest = accepted_of(&[before, two, &of_epoch(1)]);
     assert_eq!(told(newest), Some(accepted(1)));
 }
+
+#[test]
+fn leads_are_thinned_and_the_last_ones_are_kept() {
+    let played = fixture::play(600);
+    let mut reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    let records: Vec<Record> = reader.records().map(Result::unwrap).collect();
+    let turns = records.iter().filter_map(|record| match record {
+        Record::Leads { turns, .. } => Some(*turns),
+        _ => None,
+    });
+    let turns: Vec<u32> = turns.collect();
+    assert!(turns.len() < 6, "{turns:?}");
+    assert_eq!(turns.last(), Some(&600));
+}

@@ -456,12 +456,15 @@ fn file_with(parts: &[Part], content_of: impl Fn(usize) -> Option<Vec<u8>>) -> V
     file
 }
 
-/// The match of a file: its records without what is only compared with them, which a forger may as well leave out, and
-/// without the name of the build that wrote it, which is for information.
+/// The match of a file: its records without what is only compared with them, which a forger may as well leave out, without
+/// what one peer alone has measured, and without the name of the build that wrote it, which is for information.
 fn match_of(file: Vec<u8>) -> Vec<Record> {
     let mut reader = Reader::from_bytes(file).expect("it was verified");
     let mut records: Vec<Record> = reader.records().map(Result::unwrap).collect();
-    records.retain(|record| !matches!(record, Record::Checksum { .. } | Record::Attest(_)));
+    records.retain(|record| {
+        let other = matches!(record, Record::Checksum { .. } | Record::Attest(_));
+        !other && !matches!(record, Record::Leads { .. })
+    });
     if let Some(Record::Start(start)) = records.first_mut() {
         Arc::make_mut(start).build.clear();
     }

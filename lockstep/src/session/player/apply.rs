@@ -87,10 +87,18 @@ impl Player {
         self.act_on(core, late);
     }
 
-    /// Each peer's newest signed batch goes to the log.
+    /// Each peer's newest signed batch goes to the log, and how long before their deadline batches leave.
     pub(super) fn log_attests(&mut self, core: &mut Core) {
-        let attests = self.verify.attests(self.turns.logged(), &self.ledger);
-        self.act_on(core, attests);
+        let turns = self.turns.logged();
+        let mut findings = self.verify.attests(turns, &self.ledger);
+        let leads = self
+            .there()
+            .filter_map(|at| Some((at as u8, self.lead(at)?)));
+        let leads: Vec<_> = leads.collect();
+        if !leads.is_empty() {
+            findings.push(Finding::Log(turns, Record::Leads { turns, leads }));
+        }
+        self.act_on(core, findings);
     }
 
     /// Two batches of one peer for one turn, of which one came by this link, differ.

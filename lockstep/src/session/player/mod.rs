@@ -24,7 +24,7 @@ use super::rejoin::MetBranches;
 use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
-use crate::log::{Peers, Record, RosterChange, SignedBatch, What};
+use crate::log::{Lead, Peers, Record, RosterChange, SignedBatch, What};
 use crate::{Contact, EndReason, Event, MatchId, PeerId, Status, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
@@ -272,16 +272,13 @@ impl Player {
 
     /// What has been measured so far, the wait that still goes on included. The session knows the links.
     pub(crate) fn stats(&self, now: Duration) -> Stats {
-        let places = &self.ledger.places;
-        let there = |at: &usize| *at != places.me() && !self.ledger.batches.is_going(*at);
-        let there = || places.all().filter(there);
-        let peers = there().map(|at| {
+        let peers = self.there().map(|at| {
             let (slack_ms, slack_there_ms) = self.turns.slack(at);
             PeerStats {
-                peer: places.key(at),
+                peer: self.ledger.places.key(at),
                 slack_ms,
                 slack_there_ms,
-                lead: self.turns.lead(at, there()),
+                lead: self.lead(at),
                 unheard: self.membership.unheard(at, now),
             }
         });
@@ -293,6 +290,17 @@ impl Player {
             agreed: self.verify.agreed(now),
             ..Stats::default()
         }
+    }
+
+    /// The other peers that are here.
+    fn there(&self) -> impl Iterator<Item = usize> {
+        let (places, batches) = (&self.ledger.places, &self.ledger.batches);
+        let others = places.all().filter(|at| *at != places.me());
+        others.filter(|at| !batches.is_going(*at))
+    }
+
+    fn lead(&self, at: usize) -> Option<Lead> {
+        self.turns.lead(at, self.there())
     }
 
     pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
@@ -360,9 +368,18 @@ impl Player {
         if self.turns.is_loading() {
             return;
         }
+        let (len, limit) = (bytes.len() as u64, core.limits.snapshot_bytes);
+        let fits = len <= limit;
+        if self.turns.outgrows(len, limit) {
+            core.event(Event::WorldTooLarge {
+                turns,
+                bytes: len,
+                limit,
+            });
+        }
         let end = self.ending.turns();
         let keyframe = self.turns.saved(turns, bytes, end, &core.limits);
-        if let Some(keyframe) = keyframe {
+        if let Some(keyframe) = keyframe.filter(|_| fits) {
             let record = Record::Keyframe(keyframe);
             core.out.extend(self.turns.record(turns, record));
             self.log_attests(core);

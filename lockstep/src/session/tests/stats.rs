@@ -63,3 +63,21 @@ fn wait_counts_where_a_peer_leaves_or_the_match_ends() {
         );
     }
 }
+
+#[test]
+fn the_log_has_how_long_before_their_deadline_batches_left() {
+    let mut net = Net::new(3, Plan::default(), Some(200));
+    net.run(Duration::from_secs(60));
+    for at in 0..3 {
+        let records = net.peers[at].records.iter();
+        let newest = records.rev().find_map(|record| match record {
+            Record::Leads { leads, .. } => Some(leads),
+            _ => None,
+        });
+        let leads = newest.expect("the match lasts 40 s");
+        let others: Vec<usize> = leads.iter().map(|(of, _)| usize::from(*of)).collect();
+        assert_eq!(others, [[1, 2], [0, 2], [0, 1]][at]);
+        let in_time = |lead: Lead| lead.ms > 150 && lead.usual_ms == 200 && !lead.stands_out;
+        assert!(leads.iter().all(|(_, lead)| in_time(*lead)), "{leads:?}");
+    }
+}

@@ -22,11 +22,10 @@ pub(crate) use seal::{Seal, Sealed};
 pub(crate) use snapshots::SignedSnapshot;
 
 use super::Output;
-use super::contract::Lead;
 use super::ledger::{Ledger, LogWindow};
 use super::timers::{Timer, Timers};
 use crate::limits::MAX_CHAT;
-use crate::log::{Formed, Keyframe, Metered, Record, RosterChange, TurnFold, Voters, What};
+use crate::log::{Formed, Keyframe, Lead, Metered, Record, RosterChange, TurnFold, Voters, What};
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
 use clock::Clock;
@@ -107,6 +106,8 @@ pub(crate) struct Turns {
     /// All texts of turns before this one are told.
     told: u32,
     delivery: Delivery,
+    /// A world was above the limit on snapshots.
+    has_outgrown: bool,
 }
 
 impl Turns {
@@ -140,6 +141,7 @@ impl Turns {
             stalls: Stalls::default(),
             told: turns,
             delivery: Delivery::new(world, keyframe_every, load, kept),
+            has_outgrown: false,
             fold,
         }
     }
@@ -393,6 +395,11 @@ impl Turns {
             true => Vec::new(),
             false => self.delivery.hand_out(&self.fold, window),
         }
+    }
+
+    /// Whether a world of so many bytes is the first above the limit.
+    pub(crate) fn outgrows(&mut self, bytes: u64, limit: u64) -> bool {
+        bytes > limit && !std::mem::replace(&mut self.has_outgrown, true)
     }
 
     /// The world has been saved after so many turns; the match ends at `end`, where that is known. What goes to the log.

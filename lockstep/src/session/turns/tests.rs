@@ -277,3 +277,11 @@ fn a_batch_reports_the_worlds_executed_since_the_last_one() {
             .any(|out| matches!(out, Output::Append(Record::End(_))))
     );
 }
+
+#[test]
+fn a_world_above_the_limit_is_told_of_once() {
+    let ledger = ledger(2);
+    let mut turns = turns(&ledger, None);
+    let told = [10, 11, 12].map(|bytes| turns.outgrows(bytes, 10));
+    assert_eq!(told, [false, true, false]);
+}
