@@ -5,7 +5,7 @@ use crate::log::Peers;
 use crate::session::core::Core;
 use crate::session::links::link::Link;
 use crate::session::membership::FRESH;
-use crate::session::{ending, membership, turns, verify};
+use crate::session::{ending, turns, verify};
 use std::time::Duration;
 
 impl Player {
@@ -41,43 +41,6 @@ impl Player {
             executed: self.turns.executed(),
             checksum: self.turns.checksum(),
             extension: self.membership.extension(),
-        }
-    }
-
-    /// What membership is told while the roster changes.
-    pub(super) fn around_change(&self, now: Duration) -> membership::Surroundings {
-        let (ledger, fold) = (&self.ledger, self.turns.fold());
-        membership::Surroundings {
-            ahead: match self.membership.is_changing() {
-                true => ledger.hashes_ahead(fold, None),
-                false => Vec::new(),
-            },
-            ..self.around_membership(now)
-        }
-    }
-
-    pub(super) fn around_membership(&self, now: Duration) -> membership::Surroundings {
-        let around = self.around_verify(now);
-        let (ledger, fold) = (&self.ledger, self.turns.fold());
-        let barred = ledger.places.all();
-        let barred = barred.filter(|at| self.verify.is_barred(*at));
-        membership::Surroundings {
-            now,
-            plan: self.turns.plan(),
-            too_slow: fold.too_slow(),
-            stalled_since: self.turns.stalled_since(),
-            is_stall_told: self.turns.is_stall_told(),
-            wants_turns: self.turns.wants_more(&self.gate(now), ledger),
-            has_ended: self.ending.holds_turns(),
-            is_desynced: around.desynced,
-            is_leaving: self.ending.is_leaving(),
-            cheats: self.verify.cheats(),
-            minority: self.verify.minority(),
-            minority_due: self.verify.minority_due(ledger, &around),
-            evident_minority: self.verify.evident_minority(ledger, around.voters),
-            disputed: self.verify.disputed(),
-            barred: barred.map(|at| at as u8).collect(),
-            ahead: Vec::new(),
         }
     }
 

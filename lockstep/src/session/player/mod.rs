@@ -1,11 +1,13 @@
 //! The player: a peer with seats, a vote and a world. It is an assembly: it owns the components of a match and the data
-//! that they share, tells each what it must know of the others (`facts`), and does what follows (`apply`).
+//! that they share, tells each what it must know of the others (`facts`), and does what follows: of a roster change
+//! (`change`), and of all else (`apply`).
 //!
 //! [`Player::advance`] is the one order in which they are called.
 
 mod apply;
 mod begin;
 mod branch;
+mod change;
 mod facts;
 mod receive;
 mod traffic;
@@ -24,8 +26,12 @@ use super::rejoin::MetBranches;
 use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
+use super::wire::Control;
 use crate::log::{Lead, Peers, Record, RosterChange, SignedBatch, What};
-use crate::{Contact, EndReason, Event, MatchId, PeerId, Status, TurnNumber};
+use crate::{
+    Contact, EndReason, Event, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Status,
+    TurnNumber,
+};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +53,51 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) {
+        let member = self.member_of(core, link);
+        // A joiner may be further than this peer; what it passes on is signed by others, or proves itself.
+        let of_the_match = member.is_some() || self.may_come_back(core, link);
+        match message {
+            Control::Join { .. } if member.is_none() => core.refuse(link, JoinRefused::Started),
+            end @ Control::End { .. } if member.is_some() => self.receive_end(core, link, end),
+            Control::Rejoin { request, addresses } if member.is_none() => {
+                self.receive_request(core, link, request, addresses);
+            }
+            Control::Bye if of_the_match => {
+                if let Some(at) = member {
+                    self.membership.note_goodbye(at);
+                }
+                core.close_for(link, LinkError::Closed);
+            }
+            Control::Evidence(shown) if of_the_match => self.receive_evidence(core, link, shown),
+            Control::Roster(votes) if of_the_match => self.receive_votes(core, link, votes),
+            Control::Decided(change) if of_the_match => {
+                self.receive_decision(core, link, &change);
+            }
+            Control::Words(statuses) if of_the_match => {
+                self.receive_statuses(core, link, statuses);
+            }
+            Control::Branch {
+                left,
+                change,
+                match_id,
+            } if of_the_match => self.receive_branch(core, link, (left, &change), match_id),
+            // Of another match.
+            Control::Branch { .. } => {}
+            // What was on its way when it was admitted, or had ended for it; and what others pass on that had not heard this
+            // peer yet, also an earlier run that stood still since.
+            Control::Rejoin { .. } => {}
+            Control::Reopen(_) | Control::End { .. } | Control::Go { .. } if of_the_match => {}
+            // What was on its way when the match began.
+            Control::Lobby(_)
+            | Control::Pings(_)
+            | Control::Ready { .. }
+            | Control::Chat { .. }
+                if member.is_some() => {}
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+    }
+
     /// Everything that is due by now happens, in order.
     pub(crate) fn advance(&mut self, core: &mut Core) {
         for link in core.links.values_mut() {
@@ -167,32 +218,6 @@ impl Player {
         }
         self.begin_epoch(core);
         waited && !self.over && self.membership.allows(self.ledger.window.complete())
-    }
-
-    /// Tells this peer's part in a roster change of the votes that it may hear.
-    fn deliver_votes(&mut self, core: &mut Core) {
-        while !self.over && self.membership.has_undelivered() {
-            let around = self.around_membership(core.now);
-            let next = self.membership.next_undelivered(&around, &self.ledger);
-            let Some((from, message)) = next else {
-                return;
-            };
-            self.deliver(core, from, message);
-        }
-    }
-
-    /// Whether a quorum has confirmed that this peer still belongs.
-    fn open_fence(&mut self, core: &mut Core) -> bool {
-        let (places, signer) = (&self.ledger.places, core.signer.as_ref());
-        if let Some(status) = self.membership.publish_status(places, signer) {
-            self.board.post(status);
-        }
-        self.send_statuses(core);
-        let opens = self.membership.open_fence(&self.ledger.places);
-        if opens && !self.ending.holds_turns() {
-            self.hand_out(core);
-        }
-        opens
     }
 
     fn advance_ending(&mut self, core: &mut Core) {

@@ -1,66 +1,15 @@
-//! What arrives from other peers, and where it goes.
+//! What arrives from other peers of turns, and of the end.
 
 use super::Player;
 use super::apply::BATCHES;
-use crate::encoding::Reader;
-use crate::log::{Document, Equivocation, NO_SLACK, RosterChange, SignedBatch, decode_change};
+use crate::log::{Document, Equivocation, NO_SLACK, SignedBatch};
 use crate::session::core::Core;
-use crate::session::facts::Fact;
-use crate::session::membership::paxos::Request;
 use crate::session::rejoin::GIVE_UP;
 use crate::session::turns::{Arrival, Collected};
-use crate::session::wire::{Control, Datagram, SignedStatement, TurnPacket, WireBatch};
-use crate::{Event, Fault, JoinRefused, LinkError, LinkId, PeerId};
-
-/// Votes in one message, at most.
-const VOTES: usize = 64;
+use crate::session::wire::{Control, Datagram, TurnPacket, WireBatch};
+use crate::{Event, Fault, LinkError, LinkId, PeerId};
 
 impl Player {
-    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) {
-        let member = self.member_of(core, link);
-        // A joiner may be further than this peer; what it passes on is signed by others, or proves itself.
-        let of_the_match = member.is_some() || self.may_come_back(core, link);
-        match message {
-            Control::Join { .. } if member.is_none() => core.refuse(link, JoinRefused::Started),
-            end @ Control::End { .. } if member.is_some() => self.receive_end(core, link, end),
-            Control::Rejoin { request, addresses } if member.is_none() => {
-                self.receive_request(core, link, request, addresses);
-            }
-            Control::Bye if of_the_match => {
-                if let Some(at) = member {
-                    self.membership.note_goodbye(at);
-                }
-                core.close_for(link, LinkError::Closed);
-            }
-            Control::Evidence(shown) if of_the_match => self.receive_evidence(core, link, shown),
-            Control::Roster(votes) if of_the_match => self.receive_votes(core, link, votes),
-            Control::Decided(change) if of_the_match => {
-                self.receive_decision(core, link, &change);
-            }
-            Control::Words(statuses) if of_the_match => {
-                self.receive_statuses(core, link, statuses);
-            }
-            Control::Branch {
-                left,
-                change,
-                match_id,
-            } if of_the_match => self.receive_branch(core, link, (left, &change), match_id),
-            // Of another match.
-            Control::Branch { .. } => {}
-            // What was on its way when it was admitted, or had ended for it; and what others pass on that had not heard this
-            // peer yet, also an earlier run that stood still since.
-            Control::Rejoin { .. } => {}
-            Control::Reopen(_) | Control::End { .. } | Control::Go { .. } if of_the_match => {}
-            // What was on its way when the match began.
-            Control::Lobby(_)
-            | Control::Pings(_)
-            | Control::Ready { .. }
-            | Control::Chat { .. }
-                if member.is_some() => {}
-            _ => core.fault(link, Fault::OutOfPlace),
-        }
-    }
-
     pub(crate) fn datagram(&mut self, core: &mut Core, link: LinkId, datagram: Datagram) {
         let Datagram::Turns(packet) = datagram else {
             return;
@@ -152,7 +101,12 @@ impl Player {
         }
     }
 
-    fn receive_evidence(&mut self, core: &mut Core, link: LinkId, shown: Vec<WireBatch>) {
+    pub(super) fn receive_evidence(
+        &mut self,
+        core: &mut Core,
+        link: LinkId,
+        shown: Vec<WireBatch>,
+    ) {
         if shown.len() > BATCHES {
             return core.fault(link, Fault::Oversize);
         }
@@ -197,115 +151,7 @@ impl Player {
         }
     }
 
-    fn receive_votes(&mut self, core: &mut Core, id: LinkId, votes: Vec<SignedStatement>) {
-        if votes.len() > VOTES {
-            return core.fault(id, Fault::Oversize);
-        }
-        for signed in votes {
-            let places = &self.ledger.places;
-            let (vote, kept) = match self.membership.read_vote(&signed, places) {
-                Ok(read) => read,
-                Err(fault) => return core.fault(id, fault),
-            };
-            if let Some((topic, version)) = kept
-                && let Some(link) = core.links.get_mut(&id)
-            {
-                link.board.note(topic, version);
-            }
-            let signer = core.signer.as_ref();
-            match self.membership.take_vote(vote, signed, places, signer) {
-                Ok(news) => news.into_iter().for_each(|fact| self.board.post(fact)),
-                Err(true) => core.strange(id),
-                Err(false) => return core.fault(id, Fault::Signature),
-            }
-        }
-    }
-
-    fn receive_statuses(&mut self, core: &mut Core, id: LinkId, statuses: Vec<SignedStatement>) {
-        if statuses.len() > self.ledger.places.len() {
-            return core.fault(id, Fault::Oversize);
-        }
-        for signed in statuses {
-            let (places, signer) = (&self.ledger.places, core.signer.as_ref());
-            match self.membership.take_status(signed, places, signer) {
-                Ok(None) => {}
-                Ok(Some(fact)) => {
-                    if let Some(link) = core.links.get_mut(&id) {
-                        link.board.note(fact.topic, fact.version);
-                    }
-                    self.board.post(fact);
-                }
-                Err(fault) => return core.fault(id, fault),
-            }
-        }
-    }
-
-    fn receive_decision(&mut self, core: &mut Core, id: LinkId, bytes: &[u8]) {
-        let mut reader = Reader::new(bytes);
-        let change = decode_change(&mut reader).ok();
-        let Some(change) = change.filter(|_| reader.end().is_ok()) else {
-            return core.fault(id, Fault::Garbage);
-        };
-        let mut from = None;
-        if let Some(link) = core.links.get_mut(&id) {
-            link.epoch = link.epoch.max(Some(change.epoch.saturating_add(1)));
-            from = link.proved.map(|(peer, _)| peer);
-        }
-        let (places, signer) = (&self.ledger.places, core.signer.as_ref());
-        match self.membership.take_decision(change, from, places, signer) {
-            Ok(None) => {}
-            Ok(Some(change)) => self.decided(core, change),
-            Err(fault) => core.fault(id, fault),
-        }
-    }
-
-    /// Takes a request that came by a link from the joiner itself, and passes it on.
-    fn receive_request(
-        &mut self,
-        core: &mut Core,
-        link: LinkId,
-        request: Request,
-        addresses: Vec<String>,
-    ) {
-        let at = usize::from(request.joins.peer);
-        let run = request.joins.incarnation;
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let places = &self.ledger.places;
-        let asks = places.get(at).map(|peer| (peer.peer, run));
-        if asks.is_none() || asks != proved {
-            return core.fault(link, Fault::OutOfPlace);
-        }
-        if self.verify.convicts(at) {
-            return core.refuse(link, JoinRefused::Cheated);
-        }
-        if self.verify.is_barred(at) {
-            return core.refuse(link, JoinRefused::Desynced);
-        }
-        // It may speak of the epoch before, or of one that this peer has not come to.
-        if !self
-            .membership
-            .is_signed(&request, places, core.signer.as_ref())
-        {
-            return;
-        }
-        if self.membership.has(at) {
-            return self.membership.note_replacement(at, run, places, core.now);
-        }
-        if self.dialling.note_addresses(at, addresses) {
-            core.event(Event::Contacts(self.contacts()));
-        }
-        if self.over {
-            return;
-        }
-        let around = self.around_membership(core.now);
-        let (ledger, signer) = (&self.ledger, core.signer.as_ref());
-        let told = self
-            .membership
-            .take_request(request, &around, ledger, signer);
-        told.into_iter().for_each(|fact| self.board.post(fact));
-    }
-
-    fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
+    pub(super) fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
         let Some((peer, end, signature)) = told.signed_end() else {
             return;
         };
@@ -405,21 +251,6 @@ impl Player {
         let at = at.filter(|at| *at != self.ledger.places.me());
         if at.is_some_and(|at| self.dialling.note_address(at, &link.address)) {
             core.event(Event::Contacts(self.contacts()));
-        }
-    }
-
-    /// What a change before this peer's part proves is posted for its neighbours.
-    pub(super) fn post_earlier(&mut self, change: &RosterChange) {
-        // A branch decides nothing for peers of the match that it leaves.
-        if change.branch().is_some() {
-            return;
-        }
-        self.board.post(Fact::decision(change.clone()));
-        for proof in &change.proofs {
-            let at = proof.0.peer;
-            if self.verify.convicts(usize::from(at)) {
-                self.board.post(Fact::proof(at));
-            }
         }
     }
 }

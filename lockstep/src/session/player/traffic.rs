@@ -2,13 +2,12 @@
 
 use super::Player;
 use crate::limits::MAX_PEERS;
-use crate::log::{Peers, SignedBatch, encode_change};
+use crate::log::{Peers, SignedBatch};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::facts::{Topic, Version};
 use crate::session::ledger::Held;
 use crate::session::links::link::Link;
-use crate::session::membership::HeardLink;
 use crate::session::timers::{Timer, Timers};
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
@@ -87,78 +86,12 @@ impl Player {
         }
     }
 
-    /// Passes on what others lack: votes to the roster, proofs and decisions to every peer of the match.
-    pub(super) fn send_facts(&self, core: &mut Core) {
-        for id in core.links.keys().copied().collect::<Vec<_>>() {
-            let now = core.now;
-            let Some(link) = core.links.get_mut(&id) else {
-                continue;
-            };
-            let member = self.member_at(link);
-            let told = member.or_else(|| self.past_member_at(link));
-            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
-                continue;
-            };
-            let votes = member.is_some() && self.membership.has(at);
-            let neighbour = &mut link.board;
-            // Before any vote that needs them.
-            let proofs = self.board.proofs_for(neighbour);
-            let from = link.epoch.or(self.membership.admitted_after());
-            let decisions =
-                from.map_or(Vec::new(), |from| self.board.decisions_for(neighbour, from));
-            let me = self.ledger.places.me() as u8;
-            let votes = match votes {
-                true => self.board.votes_for(neighbour, me, now),
-                false => Vec::new(),
-            };
-            for cheat in proofs.into_iter().map(usize::from) {
-                let both = self.verify.evidence(cheat, &self.ledger);
-                let both = both.expect("a proof on the board was taken");
-                core.send(id, &Control::Evidence(both));
-            }
-            for change in decisions {
-                core.send(id, &Control::Decided(encode_change(change)));
-            }
-            if !votes.is_empty() {
-                core.send(id, &Control::Roster(votes));
-            }
-        }
-    }
-
-    /// Passes on to the roster what peers have said of themselves. A joiner hears that only once it has its part, and tells
-    /// its epoch then.
-    pub(super) fn send_statuses(&self, core: &mut Core) {
-        for id in core.links.keys().copied().collect::<Vec<_>>() {
-            let now = core.now;
-            let link = core.links.get_mut(&id);
-            let hears = |link: &&mut Link| link.epoch.is_some() && self.voter_at(link).is_some();
-            if let Some(link) = link.filter(hears) {
-                let statuses = self.board.statuses_for(&mut link.board, now);
-                if !statuses.is_empty() {
-                    core.send(id, &Control::Words(statuses));
-                }
-            }
-        }
-    }
-
-    /// Votes that may leave already leave with the next input.
-    pub(super) fn facts_timers(&self, core: &Core, timers: &mut Timers) {
-        let links = core.links.values();
-        for link in links.filter(|link| self.voter_at(link).is_some()) {
-            let votes = self.board.votes_due(&link.board);
-            timers.set(Timer::Votes, votes.filter(|at| *at > core.now));
-            if link.epoch.is_some() {
-                timers.set(Timer::Statuses, self.board.statuses_due(&link.board));
-            }
-        }
-    }
-
     /// The peer of the match that a link leads to, as the run in force of its process.
     pub(super) fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
         self.member_at(core.links.get(&link)?)
     }
 
-    fn member_at(&self, link: &Link) -> Option<usize> {
+    pub(super) fn member_at(&self, link: &Link) -> Option<usize> {
         let (_, run) = link.proved?;
         let at = self.leads_to(link)?;
         self.ledger.places.is_current(at, run).then_some(at)
@@ -169,7 +102,7 @@ impl Player {
         self.voter_at(core.links.get(&link)?)
     }
 
-    fn voter_at(&self, link: &Link) -> Option<usize> {
+    pub(super) fn voter_at(&self, link: &Link) -> Option<usize> {
         let member = self.member_at(link);
         member.filter(|at| *at != self.ledger.places.me() && self.membership.has(*at))
     }
@@ -191,7 +124,7 @@ impl Player {
         self.past_member_at(core.links.get(&link)?)
     }
 
-    fn past_member_at(&self, link: &Link) -> Option<usize> {
+    pub(super) fn past_member_at(&self, link: &Link) -> Option<usize> {
         let (_, run) = link.proved?;
         let at = self.leads_to(link)?;
         self.ledger.places.is_past(at, run).then_some(at)
@@ -202,35 +135,6 @@ impl Player {
         self.may_come_back(core, link)
             && self.member_of(core, link).is_none()
             && self.past_member(core, link).is_none()
-    }
-
-    /// Which peers are heard on links. A run that is out and has not heard of it may know none of those that would tell:
-    /// they are other runs, too.
-    pub(super) fn note_links(&mut self, core: &mut Core) {
-        let places = &self.ledger.places;
-        let heard = core.links.values().filter_map(|link| {
-            let (at, (_, run)) = (self.leads_to(link)?, link.proved?);
-            Some(HeardLink {
-                at,
-                run,
-                is_current: places.is_current(at, run),
-                is_new: places.is_new(at, run),
-                plays_branch: link.plays_branch,
-                up_at: link.up_at,
-                heard_at: link.heard_at,
-            })
-        });
-        let heard: Vec<HeardLink> = heard.collect();
-        self.membership.note_links(&heard);
-        for link in core.links.values_mut() {
-            let out = match self.member_at(link) {
-                Some(at) => !self.membership.has(at),
-                None => self.past_member_at(link).is_some(),
-            };
-            if out {
-                link.epoch = link.epoch.max(Some(0));
-            }
-        }
     }
 
     /// A link that leads to no peer of the match may ask to join, and is told that it is too late; it may not stay. A link
