@@ -1,6 +1,7 @@
 //! The command card: commands for the selection, each with its key, its price, and why it is unavailable.
 
-use super::hand::{Aim, Hand, Mode, Request, why_not};
+use super::effects;
+use super::hand::{Aim, Hand, IssuedOrder, Mode, Request, why_not};
 use super::signs::Sign;
 use crate::window::canvas::Colour;
 use crate::window::input::{Input, KeyCode};
@@ -254,6 +255,16 @@ pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Opt
     card(hand, page, world).into_iter().find_map(pressed)
 }
 
+/// A command without a target.
+fn order(command: Command) -> Request {
+    Request::Issue(IssuedOrder {
+        command,
+        to: None,
+        sign: effects::Sign::Go,
+        ids: Vec::new(),
+    })
+}
+
 /// Carries out an action of the card.
 pub fn act(
     action: Action,
@@ -275,23 +286,24 @@ pub fn act(
         }
         Action::Stop => {
             let units = units(hand);
-            return Some(hand.plain(Command::Stop { units }, false));
+            return Some(order(Command::Stop { units }));
         }
         Action::Hold => {
             let units = units(hand);
-            return Some(hand.plain(Command::Hold { units }, later));
+            let hold = Command::Hold { units };
+            return Some(order(if later { hold.later() } else { hold }));
         }
         Action::Train(building, kind) => {
-            return Some(hand.plain(Command::Train { building, kind }, false));
+            return Some(order(Command::Train { building, kind }));
         }
         Action::Research(building, upgrade) => {
-            return Some(hand.plain(Command::Research { building, upgrade }, false));
+            return Some(order(Command::Research { building, upgrade }));
         }
         Action::Cancel(building, place) => {
-            return Some(hand.plain(Command::CancelTrain { building, place }, false));
+            return Some(order(Command::CancelTrain { building, place }));
         }
         Action::Empty(building) => {
-            return Some(hand.plain(Command::Leave { building }, false));
+            return Some(order(Command::Leave { building }));
         }
         Action::TearDown(building) => {
             let complete = world.building(building)?.complete;
@@ -299,7 +311,7 @@ pub fn act(
                 true => Command::Demolish { building },
                 false => Command::CancelBuild { building },
             };
-            return Some(hand.plain(command, false));
+            return Some(order(command));
         }
     }
     None

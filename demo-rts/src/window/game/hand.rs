@@ -221,7 +221,7 @@ impl Hand {
             let rallies = !kind.trains().is_empty();
             return rallies.then(|| {
                 let command = Command::Rally { building, to: tile };
-                self.request(command, Some(place), Sign::Go, Vec::new(), false)
+                Self::request(command, Some(place), Sign::Go, Vec::new(), false)
             });
         }
         let units = world.select(self.seat, ids.iter().copied());
@@ -233,7 +233,7 @@ impl Hand {
             }
             _ => Sign::Go,
         };
-        Some(self.request(command, Some(place), sign, ids, later))
+        Some(Self::request(command, Some(place), sign, ids, later))
     }
 
     fn aimed(&self, aim: Aim, at: (f32, f32), sight: Sight<'_>, later: bool) -> Request {
@@ -301,7 +301,7 @@ impl Hand {
                 (Command::Rally { building, to: tile }, Sign::Go)
             }
         };
-        self.request(command, Some(place), sign, ids, later)
+        Self::request(command, Some(place), sign, ids, later)
     }
 
     fn placed(&self, kind: Kind, at: (f32, f32), sight: Sight<'_>, later: bool) -> Request {
@@ -321,7 +321,7 @@ impl Hand {
         let half = f32::from(kind.stats().size) / 2.0;
         let middle = (f32::from(at.x) + half, f32::from(at.y) + half);
         let command = Command::Build { units, kind, at };
-        self.request(command, Some(middle), Sign::Work, ids, later)
+        Self::request(command, Some(middle), Sign::Work, ids, later)
     }
 
     /// Why the building cannot stand there, as far as the seat knows.
@@ -343,25 +343,15 @@ impl Hand {
         units
     }
 
-    /// A command without a target.
-    pub fn plain(&self, command: Command, later: bool) -> Request {
-        self.request(command, None, Sign::Go, Vec::new(), later)
-    }
-
     fn request(
-        &self,
         command: Command,
         to: Option<Place>,
         sign: Sign,
         ids: Vec<Id>,
         later: bool,
     ) -> Request {
-        let queued = command.task().filter(|_| later).map(|(units, task)| {
-            let units = units.clone();
-            Command::Queue { units, task }
-        });
         Request::Issue(IssuedOrder {
-            command: queued.unwrap_or(command),
+            command: if later { command.later() } else { command },
             to,
             sign,
             ids,

@@ -228,6 +228,17 @@ impl Command {
             _ => return None,
         })
     }
+
+    /// The same for when its units have done what they are at; a command that gives no task stays as it is.
+    pub fn later(self) -> Command {
+        match self.task() {
+            Some((units, task)) => Command::Queue {
+                units: units.clone(),
+                task,
+            },
+            None => self,
+        }
+    }
 }
 
 #[cfg(test)]
