@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 25] = [
+const SWEPT: [(u64, &[u64]); 26] = [
     (
         1_795_528_883_000,
         &[
@@ -50,6 +50,7 @@ const SWEPT: [(u64, &[u64]); 25] = [
     (1_795_699_390_000, &[9545]),
     (1_795_703_460_000, &[1840]),
     (1_795_705_480_000, &[2]),
+    (1_795_708_370_000, &[3306]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

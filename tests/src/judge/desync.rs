@@ -10,7 +10,10 @@ impl Judge {
         let must = self.must(peer, Desync, desync);
         must(self.scenario.differs(), "finds that the same differs");
         let voters = self.peers[peer].log.roster(u32::MAX);
-        let proves = |other: usize| self.scenario.may_prove(peer, other, voters);
+        // A peer that has ended may have had no time to prove anything.
+        let proves = |other: usize| {
+            self.peers[other].ended.is_none() && self.scenario.may_prove(peer, other, voters)
+        };
         let is_named = |other: &usize| desync.minority.contains(&self.ids[*other]);
         let mut minority = (0..self.peers.len()).filter(is_named);
         let just = minority.all(|other| !self.scenario.is_sound(other) || !proves(other));
