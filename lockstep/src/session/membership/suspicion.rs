@@ -262,10 +262,9 @@ impl Suspicion {
         // What is used up is no reason by itself: a peer goes that holds up turns now.
         let blocks = blamed.or(self.to_remove);
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
-        let late = late.and(blocks);
         let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
-        let to_remove = late.or(withholding).or(seen.to_remove);
+        let to_remove = late.and(blocks).or(withholding).or(seen.to_remove);
         let known = self.suspects.or(self.to_remove);
         // The minority was named when it was found.
         let known = known.or(seen.minority);
@@ -283,7 +282,10 @@ impl Suspicion {
         self.suspects = suspects;
         self.to_remove = to_remove;
         self.named = to_remove.or(self.named.and(soon));
-        self.agreed = to_remove.or(soon).or(seen.minority);
+        // Nor is it where a change has begun for another reason, as for a joiner.
+        let before = Some(self.agreed).filter(|_| seen.has_cause);
+        let holding = blocks.or(before.unwrap_or_default());
+        self.agreed = to_remove.or(soon.and(holding)).or(seen.minority);
         self.withholding = withholding;
         if !std::mem::replace(&mut self.lost_quorum, lost) && lost {
             events.push(Event::NoQuorum {
@@ -332,9 +334,8 @@ impl Suspicion {
 
     /// Those of some peers of which this is so.
     fn those(&self, peers: Peers, is: impl Fn(usize, &Watched) -> bool) -> Peers {
-        let peers = peers.iter();
-        let found = peers.filter(|at| is(usize::from(*at), &self.of[usize::from(*at)]));
-        found.collect()
+        let is = |at: &u8| is(usize::from(*at), &self.of[usize::from(*at)]);
+        peers.iter().filter(is).collect()
     }
 
     /// Charges the time that has passed to the stall budgets of the peers that are to blame for it. Time under an extension
