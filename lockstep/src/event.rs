@@ -261,9 +261,9 @@ pub enum Event {
     WorldTooLarge {
         /// The turns after which the world was saved.
         turns: u32,
-        /// Its bytes, and the limit.
+        /// Bytes of the saved world.
         bytes: u64,
-        /// See above.
+        /// [`Limits::snapshot_bytes`](crate::Limits::snapshot_bytes).
         limit: u64,
     },
     /// The match is over for this peer. The last event.

@@ -17,7 +17,7 @@ const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis
 /// A peer that is to begin a change is passed over once so much of its stall budget is used up: the next one begins. The
 /// peer may know of no reason that others see, as each measures for itself; or it keeps its votes from them.
 const PASSED_OVER: Duration = Duration::from_secs(8);
-/// So it is where it has not begun for so long.
+/// The peer is passed over as well where it has not begun for so long.
 const BEGINS_WITHIN: Duration = Duration::from_secs(3);
 /// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
@@ -282,7 +282,7 @@ impl Suspicion {
         self.suspects = suspects;
         self.to_remove = to_remove;
         self.named = to_remove.or(self.named.and(soon));
-        // Nor is it where a change has begun for another reason, as for a joiner.
+        // Nor is a used-up budget one where a change has begun for a joiner, say.
         let before = Some(self.agreed).filter(|_| seen.has_cause);
         let holding = blocks.or(before.unwrap_or_default());
         self.agreed = to_remove.or(soon.and(holding)).or(seen.minority);
@@ -332,7 +332,7 @@ impl Suspicion {
         news.collect()
     }
 
-    /// Those of some peers of which this is so.
+    /// The peers among these of which this is so.
     fn those(&self, peers: Peers, is: impl Fn(usize, &Watched) -> bool) -> Peers {
         let is = |at: &u8| is(usize::from(*at), &self.of[usize::from(*at)]);
         peers.iter().filter(is).collect()
@@ -377,7 +377,7 @@ impl Suspicion {
         linked_at.is_some_and(|at| at + self.time > self.at)
     }
 
-    /// It is a peer's turn to begin a change: it passes where the peer has held the others up for long, or does not begin.
+    /// A peer's turn to begin a change passes where the peer has held the others up for long, or does not begin.
     pub(super) fn note_turn(&mut self, of: Option<u8>) {
         let before = self.turn_of.filter(|(before, _)| Some(*before) == of);
         self.turn_of = before.or(of.map(|of| (of, self.at)));

@@ -287,7 +287,7 @@ impl Player {
         self.turns.readmit(at, seats);
     }
 
-    /// Tells the game of a roster, by whose change some go; those that are not `removed` had left by themselves.
+    /// Tells the game of a roster. Peers that go by its change and are not `removed` had left by themselves.
     pub(super) fn tell_roster(
         &self,
         core: &mut Core,
