@@ -640,13 +640,13 @@ impl Membership {
         Some(change)
     }
 
-    /// An epoch has begun by whose change some are `removed`.
-    pub(crate) fn settle_epoch(&mut self, removed: Peers, now: Duration) {
+    /// An epoch has begun by whose change, of this coordinator, some are `removed`.
+    pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: u8, now: Duration) {
         let held_up = removed.iter();
         let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));
         self.readmission
             .begin_epoch(removed, held_up.collect(), now);
-        self.suspicion.carry_stall_budget(removed, now);
+        self.suspicion.carry_stall_budget(removed, coordinator, now);
         self.readmission.forget_requests();
     }
 

@@ -258,7 +258,8 @@ impl Player {
         let ledger = &self.ledger;
         let findings = self.verify.begin_epoch(&change, goes, ledger, &around);
         self.act_on(core, findings);
-        self.membership.settle_epoch(removed, core.now);
+        let coordinator = change.ballot.peer;
+        self.membership.settle_epoch(removed, coordinator, core.now);
         self.turns.begin_epoch(value.roster.len() as usize);
         self.readmit(core, &change);
         let hash = roster_hash(self.ledger.window.tip(), &change);

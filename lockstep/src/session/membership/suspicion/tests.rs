@@ -1,0 +1,216 @@
+use super::*;
+use crate::session::ledger::fixture::ledger;
+
+const SECOND: Duration = Duration::from_secs(1);
+const TIME: Duration = Duration::from_secs(3);
+
+fn seen(peers: usize, now: Duration) -> Seen {
+    Seen {
+        now,
+        voters: Voters::new(Peers::first(peers)),
+        only_end: None,
+        blockers: Peers::default(),
+        unproved: Peers::default(),
+        stalled_since: None,
+        extension: Duration::ZERO,
+        has_cause: false,
+        going: Peers::default(),
+        is_leaving: false,
+        minority: Peers::default(),
+        to_remove: Peers::default(),
+    }
+}
+
+/// Peer 1 blocks turns since the beginning; what is told within so many seconds.
+fn block(suspicion: &mut Suspicion, peers: usize, seconds: u32, heard: bool) -> Vec<Event> {
+    let ledger = ledger(peers as u8);
+    let mut events = Vec::new();
+    for tenth in 1..=seconds * 10 {
+        let now = SECOND / 10 * tenth;
+        for at in (0..peers).filter(|at| *at != 1 || heard) {
+            suspicion.note_heard(at, now);
+        }
+        let seen = Seen {
+            blockers: Peers(0b10),
+            stalled_since: Some(Duration::ZERO),
+            ..seen(peers, now)
+        };
+        events.extend(suspicion.watch(&seen, &ledger));
+    }
+    events
+}
+
+#[test]
+fn a_silent_peer_that_blocks_is_suspected_after_the_suspicion_time() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    assert!(block(&mut suspicion, 3, 2, false).is_empty());
+    let events = block(&mut suspicion, 3, 4, false);
+    assert!(matches!(events.as_slice(), [Event::Suspected { .. }]));
+    assert_eq!(suspicion.suspects, Peers(0b10));
+}
+
+#[test]
+fn silence_alone_is_no_reason() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    let events = suspicion.watch(&seen(3, SECOND * 60), &ledger(3));
+    assert!(events.is_empty() && suspicion.suspects.is_empty());
+}
+
+#[test]
+fn the_guest_of_two_says_that_the_quorum_is_lost() {
+    let mut ledger = ledger(2);
+    ledger.places =
+        crate::session::ledger::Places::new(ledger.places.start().clone(), 1, Vec::new());
+    let mut suspicion = Suspicion::new(TIME, 2, Duration::ZERO);
+    let seen = Seen {
+        blockers: Peers(0b01),
+        ..seen(2, TIME)
+    };
+    let events = suspicion.watch(&seen, &ledger);
+    assert!(matches!(events.last(), Some(Event::NoQuorum { .. })));
+    assert!(suspicion.lost_quorum);
+    let again = suspicion.watch(
+        &Seen {
+            now: TIME * 2,
+            ..seen
+        },
+        &ledger,
+    );
+    assert!(again.is_empty(), "it is said once");
+}
+
+#[test]
+fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    assert!(block(&mut suspicion, 3, 9, true).is_empty());
+    assert_eq!(
+        suspicion.agreed,
+        Peers(0b10),
+        "gone without, not begun without"
+    );
+    let events = block(&mut suspicion, 3, 11, true);
+    assert!(matches!(events.as_slice(), [Event::Suspected { .. }]));
+    assert_eq!(suspicion.to_remove, Peers(0b10));
+    let used = suspicion.blocked_by(1);
+    suspicion.watch(&seen(3, SECOND * 21), &ledger(3));
+    assert_eq!(used - suspicion.blocked_by(1), SECOND);
+}
+
+#[test]
+fn a_peer_that_the_others_keep_is_left_alone_for_a_while() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    block(&mut suspicion, 3, 11, true);
+    suspicion.carry_stall_budget(Peers::default(), 0, SECOND * 11);
+    assert!(suspicion.is_kept(1, SECOND * 12) && !suspicion.is_kept(2, SECOND * 12));
+    assert!(suspicion.has_held_up(1));
+    suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
+    assert!(suspicion.to_remove.is_empty());
+}
+
+#[test]
+fn a_peer_that_was_kept_after_a_long_stall_goes_for_new_stalls_only() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    block(&mut suspicion, 3, 30, true);
+    let kept = SECOND * 30;
+    suspicion.carry_stall_budget(Peers::default(), 0, kept);
+    suspicion.watch(&seen(3, kept + KEPT_FOR), &ledger(3));
+    assert!(suspicion.to_remove.is_empty());
+    let later = kept + KEPT_FOR + SECOND;
+    (1..3).for_each(|at| suspicion.note_heard(at, later));
+    let blocks = Seen {
+        blockers: Peers(0b10),
+        stalled_since: Some(kept),
+        ..seen(3, later)
+    };
+    suspicion.watch(&blocks, &ledger(3));
+    assert_eq!(suspicion.to_remove, Peers(0b10));
+}
+
+#[test]
+fn a_peer_that_was_kept_is_not_removed_while_no_turn_waits_for_it() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    block(&mut suspicion, 3, 30, true);
+    let kept = SECOND * 30;
+    suspicion.carry_stall_budget(Peers::default(), 0, kept);
+    // It has held up a few turns since.
+    let later = kept + KEPT_FOR;
+    suspicion.watch(&seen(3, later - SECOND), &ledger(3));
+    suspicion.of[1].blocked = MOST_CHARGED;
+    (1..3).for_each(|at| suspicion.note_heard(at, later));
+    suspicion.watch(&seen(3, later), &ledger(3));
+    assert!(suspicion.to_remove.is_empty());
+    suspicion.of[1].blocked = STALL_BUDGET;
+    let blocks = Seen {
+        blockers: Peers(0b10),
+        stalled_since: Some(later),
+        ..seen(3, later + SECOND)
+    };
+    suspicion.watch(&blocks, &ledger(3));
+    assert_eq!(suspicion.to_remove, Peers(0b10));
+}
+
+#[test]
+fn peers_that_fell_silent_together_have_time_to_be_heard_again() {
+    let mut suspicion = Suspicion::new(TIME, 5, Duration::ZERO);
+    let ledger = ledger(5);
+    let mut suspects = |heard: Peers, seconds: u32| {
+        let now = SECOND * seconds;
+        heard
+            .iter()
+            .for_each(|at| suspicion.note_heard(at.into(), now));
+        let seen = Seen {
+            blockers: Peers(0b11110),
+            stalled_since: Some(Duration::ZERO),
+            ..seen(5, now)
+        };
+        suspicion.watch(&seen, &ledger);
+        suspicion.suspects
+    };
+    assert_eq!(suspects(Peers(0b00010), 20), Peers(0b11100));
+    assert_eq!(suspects(Peers(0b00110), 21), Peers::default());
+    assert_eq!(suspects(Peers(0b01110), 22), Peers::default());
+    assert_eq!(suspects(Peers(0b01110), 23), Peers(0b10000));
+}
+
+#[test]
+fn an_extension_is_waited_out_and_charges_no_peer() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    let ledger = ledger(3);
+    for second in 1..=12 {
+        let seen = Seen {
+            blockers: Peers(0b10),
+            stalled_since: Some(Duration::ZERO),
+            extension: SECOND * 30,
+            ..seen(3, SECOND * second)
+        };
+        assert!(suspicion.watch(&seen, &ledger).is_empty());
+    }
+    assert_eq!(suspicion.blocked_by(1), Duration::ZERO);
+}
+
+#[test]
+fn another_run_of_a_process_is_a_reason_to_suspect_the_one_before() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    let link = |up_at: u32, is_new: bool| HeardLink {
+        run: Incarnation([9; 16]),
+        at: 1,
+        is_current: !is_new,
+        plays_branch: false,
+        is_new,
+        up_at: SECOND * up_at,
+        heard_at: SECOND * 2,
+    };
+    let blocked = Seen {
+        blockers: Peers(0b10),
+        ..seen(3, SECOND * 2)
+    };
+    suspicion.note_links(&[link(1, false), link(0, true)]);
+    suspicion.watch(&blocked, &ledger(3));
+    assert!(
+        suspicion.suspects.is_empty(),
+        "the link is of an earlier run"
+    );
+    suspicion.note_links(&[link(1, false), link(2, true)]);
+    suspicion.watch(&blocked, &ledger(3));
+    assert_eq!(suspicion.suspects, Peers(0b10));
+}
