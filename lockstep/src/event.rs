@@ -153,7 +153,7 @@ pub enum Event {
         turn: TurnNumber,
         /// The seats of the peers that vote for it.
         seats: Vec<Seat>,
-        /// What the extension adds to the suspicion time in this stall; zero until a quorum has voted for it.
+        /// How much longer than usual the others wait in this stall, from the votes on; zero until a quorum has voted.
         extension: Duration,
     },
     /// Quorum loss: too few peers are left to decide a roster change, so the match waits. Leaving ends it.

@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 27] = [
+const SWEPT: [(u64, &[u64]); 29] = [
     (
         1_795_528_883_000,
         &[
@@ -51,7 +51,9 @@ const SWEPT: [(u64, &[u64]); 27] = [
     (1_795_703_460_000, &[1840]),
     (1_795_705_480_000, &[2]),
     (1_795_708_370_000, &[3306]),
+    (1_795_709_400_000, &[9644]),
     (1_795_709_410_000, &[1755]),
+    (1_813_000_000_000, &[15]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -1,7 +1,9 @@
 //! Extensions: players vote to wait longer for a peer that turns wait for, before the others decide to go on without it.
 //!
 //! A vote is part of a peer's status. So many votes as a quorum has given lengthen the suspicion time and the stall budget
-//! of all peers in this stall. What is decided by then stays decided: an extension only ever delays a suspicion.
+//! of all peers in this stall, from the time on that the quorum has given them: all peers learn of that at about the same
+//! time, while a peer that stood still dates the stall later. What is decided by then stays decided: an extension only ever
+//! delays a suspicion.
 
 use super::paxos::{Peers, Voters};
 use crate::session::ledger::Ledger;
@@ -28,12 +30,27 @@ pub(super) struct Votes {
 pub(super) struct Extensions {
     own: Votes,
     granted: Granted,
+    /// How often a quorum has voted in this stall at most, and how long after its beginning that ends.
+    most: u32,
+    ends: Duration,
+}
+
+/// What votes are counted in.
+pub(super) struct Counting {
+    pub voters: Voters,
+    /// The game was told of a stall, or a change is open: votes are of it.
+    pub stalls: bool,
+    /// For how long turns have been waited for.
+    pub lasts: Option<Duration>,
+    /// Others may be so many turns before or behind.
+    pub near: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Granted {
     voted: Peers,
-    extension: Duration,
+    /// How often a quorum has voted.
+    votes: u32,
 }
 
 impl Extensions {
@@ -42,9 +59,17 @@ impl Extensions {
         self.own
     }
 
-    /// How much longer than usual no peer is suspected in this stall.
+    /// How much longer than usual the players wait in this stall.
     pub(super) fn granted(&self) -> Duration {
-        self.granted.extension
+        WAIT * self.granted.votes
+    }
+
+    /// How long after the beginning of this stall peers begin to be suspected.
+    pub(super) fn ends(&self) -> Duration {
+        match self.granted.votes {
+            0 => Duration::ZERO,
+            votes => self.ends.saturating_sub(WAIT * (self.most - votes)),
+        }
     }
 
     /// The players of this peer want to wait longer for this turn.
@@ -57,18 +82,17 @@ impl Extensions {
         self.own = Votes { turn, count };
     }
 
-    /// Counts the votes that voters have given. They are of the stall that this peer sees, if it does: others may be `near`
-    /// turns before or behind.
+    /// Counts the votes that voters have given. They are of the stall that this peer sees, if it does.
     pub(super) fn count(
         &mut self,
         given: impl Iterator<Item = (u8, Votes)>,
-        voters: Voters,
-        (stalls, near): (bool, u32),
+        seen: &Counting,
         ledger: &Ledger,
     ) -> Option<Event> {
+        let voters = seen.voters;
         let turn = ledger.window.complete();
         let given = given.filter(|(at, votes)| {
-            let concerns = stalls && votes.count > 0 && votes.turn.abs_diff(turn) <= near;
+            let concerns = seen.stalls && votes.count > 0 && votes.turn.abs_diff(turn) <= seen.near;
             voters.members().contains(*at) && concerns
         });
         let given: Vec<(u8, u8)> = given.map(|(at, votes)| (at, votes.count)).collect();
@@ -80,8 +104,16 @@ impl Extensions {
         let quorum = counts.filter(|least| voters.is_quorum(with(*least))).max();
         let granted = Granted {
             voted: with(1),
-            extension: WAIT * u32::from(quorum.unwrap_or(0)),
+            votes: u32::from(quorum.unwrap_or(0)),
         };
+        if !seen.stalls && seen.lasts.is_none() {
+            (self.most, self.ends) = (0, Duration::ZERO);
+        }
+        if granted.votes > self.most {
+            let from = self.ends.max(seen.lasts.unwrap_or_default());
+            self.ends = from + WAIT * (granted.votes - self.most);
+            self.most = granted.votes;
+        }
         if granted == self.granted {
             return None;
         }
@@ -89,7 +121,7 @@ impl Extensions {
         (!granted.voted.is_empty()).then(|| Event::Extension {
             turn: TurnNumber(turn),
             seats: ledger.places.seats_of(granted.voted),
-            extension: granted.extension,
+            extension: self.granted(),
         })
     }
 }
@@ -105,23 +137,36 @@ mod tests {
         let voters = Voters::new(Peers::first(3));
         let mut extensions = Extensions::default();
         let votes = |count: u8| Votes { turn: 1, count };
-        let mut count = |given: [u8; 2], stalls: bool| {
+        let mut count = |given: [u8; 2], lasts: Option<u32>| {
             let given = given.into_iter().enumerate();
             let given = given.map(|(at, count)| (at as u8, votes(count)));
-            let event = extensions.count(given, voters, (stalls, 2), &ledger);
-            (event.is_some(), extensions.granted())
+            let seen = Counting {
+                voters,
+                stalls: lasts.is_some(),
+                lasts: lasts.map(|lasts| WAIT * lasts),
+                near: 2,
+            };
+            let event = extensions.count(given, &seen, &ledger);
+            (event.is_some(), extensions.granted(), extensions.ends())
         };
+        let none = Duration::ZERO;
+        let told = count([3, 0], Some(0));
+        assert_eq!(told, (true, none, none), "one is told of");
+        assert_eq!(count([3, 2], Some(0)), (true, WAIT * 2, WAIT * 2));
+        let again = count([3, 2], Some(1));
+        assert_eq!(again, (false, WAIT * 2, WAIT * 2), "and once");
+        assert_eq!(count([3, 1], Some(1)), (true, WAIT, WAIT), "a vote is lost");
+        let third = count([3, 3], Some(9));
+        assert_eq!(third, (true, WAIT * 3, WAIT * 10), "from now on");
         assert_eq!(
-            count([3, 0], true),
-            (true, Duration::ZERO),
-            "one is told of"
-        );
-        assert_eq!(count([3, 2], true), (true, WAIT * 2));
-        assert_eq!(count([3, 2], true), (false, WAIT * 2), "and once");
-        assert_eq!(
-            count([3, 2], false),
-            (false, Duration::ZERO),
+            count([3, 2], None),
+            (false, none, none),
             "no stall, no votes"
+        );
+        assert_eq!(
+            count([3, 2], Some(4)),
+            (true, WAIT * 2, WAIT * 6),
+            "a new stall"
         );
     }
 

@@ -27,7 +27,7 @@ use crate::log::{Document, RosterChange, Value, Vote};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
 use epochs::{Epochs, Told};
-use extensions::Extensions;
+use extensions::{Counting, Extensions};
 use fence::{Fence, PeerStatus, StatusOf};
 use paxos::{EpochVote, Message, Peers, Request, Voters};
 use readmission::Readmissions;
@@ -177,7 +177,7 @@ impl Membership {
         self.fence.is_closed() && !self.stays_for_next()
     }
 
-    /// How much longer than usual no peer is suspected in this stall.
+    /// How much longer than usual players wait in this stall.
     pub(crate) fn extension(&self) -> Duration {
         self.extensions.granted()
     }
@@ -335,9 +335,14 @@ impl Membership {
         let given = current.map(|(at, status)| (at, status.votes));
         // A moment in one of the next turns is no stall that the game was told of.
         let stalls = around.is_stall_told || self.epochs.is_changing();
-        let near = u32::from(around.plan.delay_turns);
-        let voters = self.epochs.voters();
-        self.extensions.count(given, voters, (stalls, near), ledger)
+        let since = around.stalled_since;
+        let counting = Counting {
+            voters: self.epochs.voters(),
+            stalls,
+            lasts: since.map(|since| around.now.saturating_sub(since)),
+            near: u32::from(around.plan.delay_turns),
+        };
+        self.extensions.count(given, &counting, ledger)
     }
 
     /// Looks whether peers are to be suspected. What the game is told.
@@ -357,7 +362,7 @@ impl Membership {
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
             stalled_since: around.stalled_since,
-            extension: self.extension(),
+            extension: self.extensions.ends(),
             has_cause: self.epochs.is_changing() || !going.is_empty(),
             going,
             is_leaving: around.is_leaving,

@@ -110,7 +110,7 @@ fn patience_ends_and_a_vote_renews_it() {
     let mut net = vote(3, 2);
     net.run(Duration::from_secs(30));
     net.input(0, Input::WaitLonger);
-    net.run(Duration::from_secs(37));
+    net.run(Duration::from_secs(39));
     // One of three has voted twice: a quorum has voted once.
     assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(30)));
     assert!(changed(&net.peers[0]));
@@ -122,7 +122,7 @@ fn patience_ends_and_a_vote_renews_it() {
     net.run(Duration::from_secs(60));
     assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(60)));
     assert!(!changed(&net.peers[0]));
-    net.run(Duration::from_secs(68));
+    net.run(Duration::from_secs(70));
     assert!(changed(&net.peers[0]));
 }
 

@@ -97,6 +97,18 @@ fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
 }
 
 #[test]
+fn a_coordinator_has_back_what_its_change_took_over_slow_links() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    block(&mut suspicion, 3, 9, true);
+    suspicion.carry_stall_budget(Peers::default(), 1, SECOND * 9);
+    let left = suspicion.blocked_by(1);
+    assert_eq!(left, SECOND * 9 - CHANGE_TAKES);
+    // Not what it was charged in an epoch before.
+    suspicion.carry_stall_budget(Peers::default(), 1, SECOND * 9);
+    assert_eq!(suspicion.blocked_by(1), left);
+}
+
+#[test]
 fn a_peer_that_the_others_keep_is_left_alone_for_a_while() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     block(&mut suspicion, 3, 11, true);
