@@ -573,7 +573,7 @@ impl Player {
             minority: self.verify.minority(),
             minority_due: self.verify.minority_due(ledger, &around),
             evident_minority: self.verify.evident_minority(ledger, around.voters),
-            disputed: self.verify.disputed(),
+            disputed: self.verify.disputed(now),
             barred: barred.map(|at| at as u8).collect(),
             ahead: Vec::new(),
         }

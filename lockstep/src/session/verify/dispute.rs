@@ -87,6 +87,13 @@ impl Disputes {
         true
     }
 
+    /// The peer whose log differs, while it may be that it was in reach of others and not of this peer.
+    pub(super) fn unjudged(&self, now: Duration) -> Option<u8> {
+        let other = self.open.as_ref()?.other;
+        let since = self.since[other].filter(|since| now < *since + REACHED_WITHIN);
+        since.map(|_| other as u8)
+    }
+
     /// The dispute is settled.
     pub(super) fn settle(&mut self) -> Option<Dispute> {
         self.open.take()
@@ -205,6 +212,8 @@ mod tests {
         disputes.show(false, SECOND * 4);
         assert!(!disputes.was_in_reach(SECOND * 4));
         assert!(disputes.was_in_reach(SECOND * 15));
+        assert_eq!(disputes.unjudged(SECOND * 14), Some(2));
+        assert_eq!(disputes.unjudged(SECOND * 15), None);
         // A sleeper is shown all of it again.
         disputes.restart(SECOND * 20);
         assert!(!disputes.was_in_reach(SECOND * 30));

@@ -160,10 +160,9 @@ impl Verify {
         self.disputes.open().is_some()
     }
 
-    /// The peer of that log.
-    pub(crate) fn disputed(&self) -> Peers {
-        let open = self.disputes.open().into_iter();
-        open.map(|dispute| dispute.other as u8).collect()
+    /// The peer of that log, until it is judged even where it was out of reach.
+    pub(crate) fn disputed(&self, now: Duration) -> Peers {
+        self.disputes.unjudged(now).into_iter().collect()
     }
 
     /// Turns after which a peer's log is known to be this one.
