@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 29] = [
+const SWEPT: [(u64, &[u64]); 30] = [
     (
         1_795_528_883_000,
         &[
@@ -54,6 +54,7 @@ const SWEPT: [(u64, &[u64]); 29] = [
     (1_795_709_400_000, &[9644]),
     (1_795_709_410_000, &[1755]),
     (1_813_000_000_000, &[15]),
+    (1_900_000_000_000, &[2605]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

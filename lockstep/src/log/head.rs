@@ -253,7 +253,7 @@ impl Head {
     pub(crate) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
         let mut roster = Peers::first(self.start.roster.len());
         for change in &self.changes {
-            if change.value.cut > turns && Voters::new(roster).is_quorum(peers) {
+            if change.value.cut >= turns && Voters::new(roster).is_quorum(peers) {
                 return true;
             }
             roster = change.value.roster;
@@ -276,4 +276,24 @@ impl Head {
 
 fn verifier(signer: &dyn Signer) -> impl Fn(PeerId, &[u8], &[u8; 64]) -> bool {
     |peer, bytes, signature| signer.verify(peer, bytes, signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::VerifiedLog;
+    use crate::log::fixture::{decided, signer, start, turns};
+
+    #[test]
+    fn the_roster_before_a_change_signs_the_world_at_its_cut() {
+        let mut records = turns(5);
+        let before = VerifiedLog::of(start(3), &records, &signer(0));
+        let value = crate::log::Value::of(Peers(0b011), 5).with_log(before.head().hash());
+        records.push(Record::Roster(decided(&start(3), 0, value)));
+        let log = VerifiedLog::of(start(3), &records, &signer(0));
+        let of_before = Peers(0b110);
+        assert!(!log.head().is_quorum(of_before));
+        let signed = |turns| log.head().were_quorum_since(turns, of_before);
+        assert!(signed(4) && signed(5) && !signed(6));
+    }
 }
