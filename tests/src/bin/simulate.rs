@@ -33,6 +33,9 @@ struct Arguments {
     /// The transport: whole messages over a model of links, or real QUIC and TLS over UDP packets.
     #[arg(long, value_enum, default_value = "messages")]
     over: Carriers,
+    /// Every third run has two hostile peers: it is of the next seed that draws them.
+    #[arg(long, conflicts_with = "seed")]
+    two_hostile: bool,
     /// Write all inputs and outputs of every session to this file; needs --seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
@@ -106,6 +109,7 @@ fn sweep(arguments: &Arguments) -> Sweep {
             .map(|hours| Duration::from_secs_f64(hours * 3_600.0)),
         within: arguments.within.map(Duration::from_secs),
         stops_at_first: arguments.first,
+        two_hostile: arguments.two_hostile,
         over: match arguments.over {
             Carriers::Messages => Over::Messages,
             Carriers::Quic => Over::Quic,

@@ -20,6 +20,8 @@ pub struct Sweep {
     pub within: Option<Duration>,
     /// Whether it ends at the first violation.
     pub stops_at_first: bool,
+    /// Whether every third run has two hostile peers: it is of the next seed that draws them.
+    pub two_hostile: bool,
     /// The transport.
     pub over: Over,
     /// Whether batches are signed with Ed25519; `None` leaves it to each seed.
@@ -66,6 +68,8 @@ struct Sums {
 pub const WITHOUT_CORE: usize = 10;
 /// Fewer runs say nothing about that share.
 const ENOUGH: usize = 300;
+/// Seeds in search of two hostile peers are so far apart: no range of seeds is so long, and some kinds come every so many.
+const AWAY: u64 = 1_000_000_000_000_001;
 
 impl Sweep {
     /// These seeds, each once, with everything drawn.
@@ -76,10 +80,19 @@ impl Sweep {
             enough: None,
             within: None,
             stops_at_first: false,
+            two_hostile: false,
             over: Over::Messages,
             ed25519: None,
             threads: None,
         }
+    }
+
+    /// The seed that is played where the range has this one.
+    fn played(&self, seed: u64) -> u64 {
+        let mut seeds = (0..).map(|further| seed + further * AWAY);
+        let wanted = |seed: &u64| Scenario::draw(*seed).hostile().count() > 1;
+        let other = (self.two_hostile && seed.is_multiple_of(3)).then(|| seeds.find(wanted));
+        other.flatten().unwrap_or(seed)
     }
 
     /// The scenario of a seed in this sweep.
@@ -108,7 +121,7 @@ impl Sweep {
         let work = || {
             step_back();
             while let Some(seed) = next() {
-                let scenario = self.scenario(seed);
+                let scenario = self.scenario(self.played(seed));
                 let begun = now();
                 let report = run(&scenario, None);
                 let mut shared = shared.lock().expect("no thread panics while it counts");

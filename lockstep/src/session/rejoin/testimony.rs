@@ -6,10 +6,12 @@ use crate::log::{Batch, Head, Peers, SignedBatch, VerifiedLog};
 use crate::sign::Signer;
 use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
 
-/// The newest signatures in a recording.
+/// The newest signatures in a recording, and the turns in it that no fault takes back.
 #[derive(Default)]
 pub(crate) struct Testimony {
     signed: Vec<Signed>,
+    /// So many turns, and the hash after them. A recording that its process was killed beside may lack the signatures.
+    recorded: Option<(u32, LogHash)>,
 }
 
 /// A peer has signed the log of an epoch up to a turn.
@@ -50,14 +52,29 @@ impl Testimony {
                 hashes: hashes.collect::<Option<_>>()?,
             })
         });
+        let recorded = log.head().turns().checked_sub(LONGEST_DELAY);
+        let recorded = recorded.and_then(|turns| Some((turns, log.hash_after(turns)?)));
         Testimony {
             signed: signed.collect(),
+            recorded,
         }
     }
 
-    /// The members of a history that have signed something else.
+    /// The members of a history that have signed something else; none, where only the recording itself says so.
     pub(crate) fn contradicted_by(&self, log: &VerifiedLog, head: &Head) -> Option<Contradiction> {
         self.contradicted(log, head, None)
+            .or_else(|| self.contradicted_by_recording(log, head))
+    }
+
+    fn contradicted_by_recording(&self, log: &VerifiedLog, head: &Head) -> Option<Contradiction> {
+        let (turns, hash) = self.recorded?;
+        let mut cheats = head.changes().iter();
+        let retracted = cheats.any(|change| !change.value.cheats.is_empty());
+        let differs = head.turns() > turns && log.hash_after(turns) != Some(hash);
+        (differs && !retracted).then(|| Contradiction {
+            peers: Peers::default(),
+            turn: TurnNumber(turns.saturating_sub(1)),
+        })
     }
 
     /// The same, where a reopening is to end this epoch of a log after so many turns.
@@ -236,6 +253,10 @@ mod tests {
         );
         let attests = [elsewhere, forged, of_itself];
         let testimony = Testimony::of(&own, 2, &attests, &signer(2));
-        assert_eq!(contradicted(&testimony, &log(&invented(0, 30))), None);
+        let of_recording = Some((Peers::default(), 11));
+        let found = contradicted(&testimony, &log(&invented(0, 30)));
+        assert_eq!(found, of_recording, "no peer has signed");
+        let found = contradicted(&testimony, &log(&invented(0, 12)));
+        assert_eq!(found, None, "not as far");
     }
 }

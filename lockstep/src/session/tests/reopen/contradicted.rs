@@ -85,6 +85,30 @@ fn a_joiner_does_not_follow_a_history_that_lacks_what_its_host_has_signed() {
     }
 }
 
+/// Its process was killed before the recording had what others sign.
+#[test]
+fn a_recording_without_signatures_is_not_given_up_without_a_word() {
+    for (lost, accepts_other_history) in [(30, false), (30, true), (4, false)] {
+        let (mut net, disks, from) = dead_peers(2);
+        let cut_off = disks[0].clone().without_last(lost);
+        net.reopens(0, 90, &cut_off, Duration::from_secs(1));
+        // The others' world is further than the recording.
+        net.wait(25);
+        let from = Rejoin {
+            accepts_other_history,
+            attests: Vec::new(),
+            ..from
+        };
+        comes_back(&mut net, 1, from);
+        net.wait(30);
+        let refuses = lost > 8 && !accepts_other_history;
+        let end = net.end_of(1);
+        assert_eq!(signers(&net, 1), refuses.then(Vec::new), "{end:?}");
+        let is_back = net.causes(1).last() == Some(&RosterCause::Rejoined);
+        assert_eq!(is_back, !refuses, "{lost} lost");
+    }
+}
+
 #[test]
 fn a_guest_signs_no_reopening_that_lacks_what_its_members_have_signed() {
     for (lost, accepts_other_history) in [(30, false), (30, true), (4, false)] {
