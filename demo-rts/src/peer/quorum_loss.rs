@@ -187,6 +187,10 @@ impl Peer {
             (Event::Ended(ended), _) => {
                 let waits = match ended.reason {
                     EndReason::NoQuorum { .. } | EndReason::Undecided { .. } => self.reopens_again,
+                    // Others may come that have not signed what the host lacks. In a window its player chooses.
+                    EndReason::Contradicted { .. } => {
+                        self.reopens_again && choice == OnQuorumLoss::Reopen
+                    }
                     // A player may come back to the window later.
                     EndReason::StallLimit { .. } => {
                         self.has_lost_quorum() && choice == OnQuorumLoss::Ask

@@ -37,7 +37,8 @@ impl Memory {
 
 impl LogStore for Memory {
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        if self.full {
+        // No world begins with a keyframe of this log: only turns follow one another.
+        if self.full || matches!(record, Record::Keyframe(_)) {
             return Ok(());
         }
         match (&mut self.log, record) {
@@ -100,5 +101,25 @@ impl LogStore for Memory {
 
     fn close(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::VerifiedLog;
+    use crate::log::fixture::{signer, start, turns};
+
+    #[test]
+    fn a_keyframe_of_turns_to_come_is_not_kept() {
+        let log = VerifiedLog::of(start(3), turns(9), &signer(0));
+        let keyframe = log.keyframe(9, 36, vec![7; 10].into());
+        let keyframe = Record::Keyframe(keyframe.expect("a turn of the log"));
+        let begin = Record::Start(start(3));
+        let mut memory = Memory::new(1 << 20);
+        for record in [begin, keyframe].iter().chain(&turns(3)) {
+            memory.append(record).expect("there is room");
+        }
+        assert_eq!(memory.log().expect("it has begun").turns(), 3);
     }
 }

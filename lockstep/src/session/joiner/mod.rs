@@ -159,8 +159,10 @@ impl Joiner {
         host: PeerId,
         why: EndReason,
     ) -> Self {
+        let accepts = context.accepts_other_history;
         let refused = match &why {
             EndReason::Refused(JoinRefused::GoesOn | JoinRefused::AlreadyIn) => None,
+            EndReason::Refused(JoinRefused::OtherHistory) if accepts => None,
             EndReason::Refused(why) => Some(why.clone()),
             _ => None,
         };

@@ -64,8 +64,13 @@ impl Returner {
         })
     }
 
-    /// It does not go on with the host: another peer may have the match, where any other is known.
+    /// It does not go on with the host: another peer may have the match, where any other is known. By its player's word a
+    /// guest of another history waits until the match goes on, and follows that from the beginning.
     fn turned_away(&self, core: &Core, why: EndReason) -> Step {
+        let differs = why == EndReason::Refused(JoinRefused::OtherHistory);
+        if differs && self.context.accepts_other_history {
+            return Step::Exit(Exit::Search(why));
+        }
         let mut contacts = self.context.contacts.iter();
         let others = contacts.any(|contact| {
             let other = contact.peer != self.host && contact.peer != core.id();

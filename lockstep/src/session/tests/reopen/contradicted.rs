@@ -137,6 +137,30 @@ fn a_guest_signs_no_reopening_that_lacks_what_its_members_have_signed() {
     }
 }
 
+/// Its recording has other turns than those of the others.
+#[test]
+fn a_guest_of_another_history_follows_the_others_by_its_players_word() {
+    for accepts_other_history in [false, true] {
+        let (mut net, mut disks) = dead(15);
+        for record in disks[1].log.iter_mut().rev().take(30) {
+            if let Record::Bundle(bundle) = record {
+                bundle.entries.clear();
+            }
+        }
+        net.reopens(0, 90, &disks[0], Duration::from_secs(4));
+        let from = Rejoin {
+            accepts_other_history,
+            ..Net::known(&disks[1], &[0])
+        };
+        comes_back(&mut net, 1, from);
+        net.comes(2, 92, &disks[2], 0);
+        net.wait(30);
+        let is_back = net.causes(1).last() == Some(&RosterCause::Rejoined);
+        assert_eq!(is_back, accepts_other_history, "{:?}", net.end_of(1));
+        assert!(net.faults(1).is_empty() && net.reopened_at(0).is_some());
+    }
+}
+
 #[test]
 fn a_host_does_not_reopen_a_match_where_its_guests_lack_what_they_have_signed() {
     let (mut net, disks, from) = dead_peers(3);
