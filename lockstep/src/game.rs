@@ -623,7 +623,8 @@ pub fn world_entries<C: serde::de::DeserializeOwned>(
 ///
 /// # Errors
 /// What the panic said.
-fn guard<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+#[doc(hidden)]
+pub fn guard<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|said| {
         let words = said.downcast_ref::<String>().map(String::as_str);
         let words = words.or_else(|| said.downcast_ref::<&str>().copied());

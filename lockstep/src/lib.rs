@@ -133,6 +133,8 @@ pub use event::{
     Asker, Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer,
     Refused, Status,
 };
+#[doc(hidden)]
+pub use game::guard;
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;

@@ -94,6 +94,14 @@ pub enum Error {
         /// Turns executed.
         turns: u32,
     },
+    /// The world panicked in a turn.
+    #[error("the world panicked in turn {turn}: {message}")]
+    World {
+        /// The turn.
+        turn: u32,
+        /// The words of the panic.
+        message: String,
+    },
     /// A recording stopped.
     #[error(transparent)]
     Store(#[from] lockstep::log::StoreError),

@@ -32,6 +32,7 @@ pub(crate) enum Order {
     Add(u32),
     Take { from: u8, coins: u32 },
     Win,
+    Panic,
 }
 
 /// The heap of the winner.
@@ -113,6 +114,7 @@ impl Simulation for Coins {
                     self.heaps[own] = self.heaps[own].wrapping_add(u64::from(*coins));
                 }
                 Order::Win => self.heaps[own] = WON,
+                Order::Panic => panic!("no such coin"),
             }
         }
         for heap in &self.heaps {
@@ -536,4 +538,13 @@ pub(crate) fn file_of(records: &[Record]) -> Vec<u8> {
     }
     recorder.close().expect("the disk takes it");
     std::fs::read(path).expect("the file is there")
+}
+
+/// A command at which the world panics.
+pub(crate) fn panics() -> LogEntry {
+    let command = postcard::to_allocvec(&Order::Panic).expect("a plain command encodes");
+    LogEntry {
+        seat: Seat(0),
+        what: What::Command(command.into()),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{Error, KeyframeAt, Reader, Recorder};
 use lockstep::log::{EncodedLog, LogStore as _, Record};
 use lockstep::session::Batch;
-use lockstep::{TurnNumber, world_entries};
+use lockstep::{TurnNumber, guard, world_entries};
 use sim::{Checksum, Seat, Simulation};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -230,7 +230,10 @@ fn run<S: Simulation>(
         let (mut entries, _) = world_entries(&bundle);
         for _ in 0..bundle.ticks() {
             effects.clear();
-            world.step(&entries, &mut effects);
+            guard(|| world.step(&entries, &mut effects)).map_err(|message| Error::World {
+                turn: bundle.turn.0,
+                message,
+            })?;
             entries.clear();
         }
         check(&world, bundle.turn.0 + 1)?;

@@ -11,7 +11,7 @@ use lockstep::log::{
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
-use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
+use lockstep::{LogHash, PeerId, Plan, TurnNumber, guard, world_entries};
 use sim::{Checksum, Outcome, Simulation};
 use std::sync::Arc;
 
@@ -188,6 +188,14 @@ pub enum Wrong {
     EndSignature {
         /// The peer.
         peer: u8,
+    },
+    /// The world panicked in a turn: the game's own fault, as in the match itself.
+    #[error("the world panicked in turn {turn}: {message}")]
+    World {
+        /// The turn.
+        turn: TurnNumber,
+        /// The words of the panic.
+        message: String,
     },
     /// A world differs after saving and loading.
     #[error("saved and loaded after {ticks} ticks (turn {turn}), the world differs: {difference}")]
@@ -411,7 +419,11 @@ impl<S: Simulation> Run<'_, S> {
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
             self.effects.clear();
-            self.world.step(&entries, &mut self.effects);
+            let stepped = guard(|| self.world.step(&entries, &mut self.effects));
+            stepped.map_err(|message| Wrong::World {
+                turn: bundle.turn,
+                message,
+            })?;
             entries.clear();
             self.result.ticks += 1;
             if self.options.every_tick {

@@ -78,6 +78,31 @@ fn an_edited_command_is_found() {
 }
 
 #[test]
+fn a_world_that_panics_is_told_with_its_turn() {
+    let mut records = fixture::play(120).records;
+    for record in &mut records {
+        if let Record::Bundle(bundle) = record
+            && bundle.turn.0 == 30
+        {
+            bundle.entries.push(fixture::panics());
+        }
+    }
+    let wrong = Wrong::World {
+        turn: TurnNumber(30),
+        message: "no such coin".into(),
+    };
+    assert_eq!(verified(&records).wrong, Some(wrong));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("panics.replay");
+    std::fs::write(&path, fixture::file_of(&records)).expect("it is written");
+    let moment = crate::WorldAt::<fixture::Coins>::open(&path, Some(40)).map(|_| ());
+    assert!(
+        matches!(moment, Err(crate::Error::World { turn: 30, .. })),
+        "{moment:?}"
+    );
+}
+
+#[test]
 fn an_edited_command_is_found_even_if_the_world_fits() {
     // Everything fits the edited command, except the history that the peers signed.
     let mut records = play_with(120, |bundle| {
