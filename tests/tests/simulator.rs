@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 30] = [
+const SWEPT: [(u64, &[u64]); 31] = [
     (
         1_795_528_883_000,
         &[
@@ -55,6 +55,7 @@ const SWEPT: [(u64, &[u64]); 30] = [
     (1_795_709_410_000, &[1755]),
     (1_813_000_000_000, &[15]),
     (1_900_000_000_000, &[2605]),
+    (45_001_795_717_982_000, &[178]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -302,8 +302,9 @@ impl Membership {
         }
         let mut actions = self.broadcast_join_requests(around, ledger, signer);
         let joiner = self.joiner(around, ledger);
-        let cause =
-            self.epochs.is_changing() || joiner.is_some() || !self.to_go(around, ledger).is_empty();
+        let to_go = self.to_go(around, ledger);
+        self.votes.note_to_go(to_go);
+        let cause = self.epochs.is_changing() || joiner.is_some() || !to_go.is_empty();
         let alone = self.epochs.voters().members().len() == 1 && joiner.is_none();
         let due = self.votes.is_retry_due(around.now) || !self.epochs.is_changing();
         let begins = cause && !alone && !self.has_lost(around) && due;

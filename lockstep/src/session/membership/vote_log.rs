@@ -27,8 +27,10 @@ pub(super) struct VoteLog {
     prepared: BTreeMap<u8, Duration>,
     /// When any was.
     attempt_at: Duration,
-    /// Attempts of this peer in this epoch.
+    /// Attempts of this peer in this epoch, since there was last another peer to go.
     attempts: u32,
+    /// All that were to go at any time of this epoch.
+    to_go: Peers,
 }
 
 /// A vote, and whether this peer's own part in the agreement has been told of it.
@@ -68,6 +70,7 @@ impl VoteLog {
             prepared: BTreeMap::new(),
             attempt_at: now,
             attempts: 0,
+            to_go: Peers::default(),
         }
     }
 
@@ -78,6 +81,7 @@ impl VoteLog {
         self.prepared.clear();
         self.attempt_at = now;
         self.attempts = 0;
+        self.to_go = Peers::default();
     }
 
     /// Whether votes of an epoch are kept now.
@@ -181,6 +185,14 @@ impl VoteLog {
     /// peer that makes many would have it wait for ever.
     pub(super) fn is_retry_due(&self, now: Duration) -> bool {
         now >= self.attempt_at + RETRY * self.attempts.clamp(1, 8)
+    }
+
+    /// These peers are to go. Voters that have not promised so yet will, in the next attempt: that is soon again.
+    pub(super) fn note_to_go(&mut self, to_go: Peers) {
+        if !to_go.without(self.to_go).is_empty() {
+            self.attempts = 0;
+        }
+        self.to_go = self.to_go.or(to_go);
     }
 
     pub(super) fn count_attempt(&mut self) {
@@ -321,6 +333,22 @@ mod tests {
         let later = ATTEMPTS_EVERY * 2;
         assert_eq!(log.next_undelivered(peer, 2, later), None);
         assert!(log.next_undelivered(peer, 8, later).is_some());
+    }
+
+    #[test]
+    fn the_next_attempt_is_soon_again_where_another_peer_is_to_go() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        for _ in 0..5 {
+            log.count_attempt();
+        }
+        assert!(!log.is_retry_due(RETRY * 4) && log.is_retry_due(RETRY * 5));
+        log.note_to_go(Peers(0b100));
+        assert!(log.is_retry_due(RETRY));
+        (0..3).for_each(|_| log.count_attempt());
+        // One that comes and goes does not count each time.
+        log.note_to_go(Peers::default());
+        log.note_to_go(Peers(0b100));
+        assert!(!log.is_retry_due(RETRY * 2));
     }
 
     #[test]
