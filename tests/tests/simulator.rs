@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 31] = [
+const SWEPT: [(u64, &[u64]); 32] = [
     (
         1_795_528_883_000,
         &[
@@ -56,6 +56,7 @@ const SWEPT: [(u64, &[u64]); 31] = [
     (1_813_000_000_000, &[15]),
     (1_900_000_000_000, &[2605]),
     (45_001_795_717_982_000, &[178]),
+    (55_001_795_718_753_000, &[305]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

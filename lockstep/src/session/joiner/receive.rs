@@ -300,12 +300,16 @@ impl Joiner {
             limits: &core.limits,
             signer: core.signer.as_ref(),
         };
-        let Ok(change) = self.follow.page(log, &page) else {
-            return self.mistrust_log(core, unconfirmed);
-        };
-        for signed in batches.iter().take(2 * MAX_PEERS) {
+        // Where it does not follow on what a quorum attests, the batches may tell of a later epoch that began before.
+        let on_confirmed = !unconfirmed && before > 0;
+        let taken = self.follow.page(log, &page);
+        let counts = taken.is_ok() || on_confirmed;
+        for signed in batches.iter().take(2 * MAX_PEERS).filter(|_| counts) {
             log.attest(signed, page.signer);
         }
+        let Ok(change) = taken else {
+            return self.mistrust_log(core, unconfirmed);
+        };
         let moved = log.ahead().turns() != before;
         change.into_iter().for_each(|change| self.decide(change));
         if moved || !self.source_is_ahead() {
