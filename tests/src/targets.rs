@@ -18,7 +18,7 @@ pub use files::{items, replay};
 pub use found::{announcement, contacts};
 #[cfg(feature = "demo")]
 pub use seeds::seeds;
-pub use sessions::{Scene, Signatures, first_byte, session};
+pub use sessions::{Scene, Signatures, conversation, first_byte, recording, session};
 #[cfg(feature = "demo")]
 pub use worlds::world;
 

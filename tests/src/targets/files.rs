@@ -28,7 +28,7 @@ pub fn replay(bytes: &[u8]) {
 /// two the length, and of a keyframe's content the first two its turns.
 ///
 /// # Panics
-/// As [`replay`].
+/// As [`replay()`].
 pub fn items(mut bytes: &[u8]) {
     let mut parts = Vec::new();
     while let [kind, low, high, rest @ ..] = bytes {

@@ -25,7 +25,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
                 Scene::Stranger => 60,
                 Scene::Lobby | Scene::Match => 600,
                 Scene::Loading => 300,
-                Scene::Rejoin | Scene::Reopen => 3_000,
+                Scene::Rejoin | Scene::RejoinByTicket | Scene::Reopen => 3_000,
             };
             let said = conversation(scene, signatures, Duration::from_millis(lasts));
             let name = format!("{scene:?}-{signatures:?}").to_lowercase();

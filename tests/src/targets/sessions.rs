@@ -26,6 +26,8 @@ pub enum Scene {
     Match,
     /// The second peer comes back with its recording. The hostile bytes stand in for the answers of its source.
     Rejoin,
+    /// The same by a ticket alone, without a recording: it fetches a snapshot, too.
+    RejoinByTicket,
     /// Both processes have died. The first peer reopens the match, and the second one comes. The hostile bytes stand in
     /// for what they say of the reopening.
     Reopen,
@@ -33,12 +35,13 @@ pub enum Scene {
 
 impl Scene {
     /// All scenes. An input names one by its place.
-    pub const ALL: [Scene; 6] = [
+    pub const ALL: [Scene; 7] = [
         Scene::Stranger,
         Scene::Lobby,
         Scene::Loading,
         Scene::Match,
         Scene::Rejoin,
+        Scene::RejoinByTicket,
         Scene::Reopen,
     ];
 }
@@ -52,7 +55,8 @@ pub enum Signatures {
     OfHostilePeer,
 }
 
-/// Feeds an input to two sessions: a byte that names the scene, and parts. See [`parts`].
+/// Feeds an input to two sessions: a byte that names the scene, and parts. The first byte of each part selects channel,
+/// receiver and link, the next two the length.
 ///
 /// # Panics
 /// If a session panics or crosses a bound: a bug.
@@ -88,7 +92,7 @@ struct Part<'a> {
     bytes: &'a [u8],
 }
 
-/// Takes an input apart. The first byte of each part selects channel, receiver and link, the next two the length.
+/// Takes an input apart.
 fn parts(mut bytes: &[u8]) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     while let [kind, low, high, rest @ ..] = bytes {
@@ -131,6 +135,9 @@ fn put_part(part: &Part<'_>, input: &mut Vec<u8>) {
 
 /// The input of all that two honest peers say to each other for this time after the scene has begun, or of what the
 /// hostile bytes stand in for.
+///
+/// # Panics
+/// Never: what peers say is recorded from the beginning of the scene.
 pub fn conversation(scene: Scene, signatures: Signatures, lasts: Duration) -> Vec<u8> {
     let mut pair = Pair::begun(scene, signatures);
     pair.around.recorded = Some(vec![first_byte(scene, signatures)]);
@@ -144,7 +151,7 @@ pub fn conversation(scene: Scene, signatures: Signatures, lasts: Duration) -> Ve
         }
         Scene::Loading => (0..2).for_each(|at| pair.input(at, Input::Loaded { checksum })),
         Scene::Match => (0..2).for_each(|at| pair.issue(at)),
-        Scene::Stranger | Scene::Rejoin | Scene::Reopen => {}
+        Scene::Stranger | Scene::Rejoin | Scene::RejoinByTicket | Scene::Reopen => {}
     }
     pair.run(lasts);
     pair.around.recorded.expect("it is recorded")
@@ -249,9 +256,14 @@ impl Pair {
             let session = pair.session(at, config);
             pair.mesh.driver.add(session, Clock::default());
         }
-        if scene != Scene::Stranger {
-            pair.run(Duration::from_secs(2));
-        }
+        pair.run(match scene {
+            Scene::Stranger => Duration::ZERO,
+            // Until turns are final,
+            Scene::Rejoin => Duration::from_secs(4),
+            // and until both have signed a snapshot.
+            Scene::RejoinByTicket => Duration::from_secs(12),
+            _ => Duration::from_secs(2),
+        });
         pair
     }
 
@@ -268,9 +280,12 @@ impl Pair {
                 self.around.lost = Lost::Nothing;
             }
             Scene::Lobby | Scene::Loading | Scene::Match => {}
-            Scene::Rejoin => {
+            Scene::Rejoin | Scene::RejoinByTicket => {
                 self.quit(1);
                 self.around.lost = Lost::Answers;
+                if scene == Scene::RejoinByTicket {
+                    self.around.disks[1] = Disk::default();
+                }
                 let comes = self.rejoin(contact);
                 self.begin(1, comes);
                 self.run(DELAY * 10);
@@ -606,7 +621,7 @@ mod tests {
             assert_eq!(statuses(&pair)[0], status, "{scene:?}");
             assert_eq!(pair.around.open.len(), 1);
         }
-        for scene in [Scene::Rejoin, Scene::Reopen] {
+        for scene in [Scene::Rejoin, Scene::RejoinByTicket, Scene::Reopen] {
             let pair = Pair::new(scene, Signatures::Checked);
             assert!(!pair.around.open.is_empty(), "{scene:?}");
             assert_ne!(statuses(&pair)[1], Status::Running, "{scene:?}");
@@ -614,10 +629,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_joiner_by_ticket_fetches_a_snapshot_and_the_other_one_goes_on() {
+        let answers = |scene| {
+            let said = conversation(scene, Signatures::Checked, Duration::from_secs(3));
+            let kinds = parts(&said[1..]).into_iter().map(|part| part.bytes[0]);
+            kinds.collect::<Vec<u8>>()
+        };
+        let (with, by_ticket) = (answers(Scene::Rejoin), answers(Scene::RejoinByTicket));
+        assert!(with.starts_with(&[OUTLINE, PAGE]), "{with:?}");
+        assert!(by_ticket.contains(&SNAPSHOT_PIECE), "{by_ticket:?}");
+    }
+
+    /// The first bytes of answers, which tell their kind.
+    const OUTLINE: u8 = 0;
+    const PAGE: u8 = 1;
+    const SNAPSHOT_PIECE: u8 = 2;
+
     /// Hostile bytes get as far as a session goes: what honest peers have said comes back as an input.
     #[test]
     fn a_recorded_conversation_brings_both_into_the_match() {
-        for scene in [Scene::Rejoin, Scene::Reopen] {
+        for scene in [Scene::Rejoin, Scene::RejoinByTicket, Scene::Reopen] {
             for signatures in BOTH {
                 let said = conversation(scene, signatures, Duration::from_secs(5));
                 let mut pair = Pair::new(scene, signatures);
