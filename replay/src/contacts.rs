@@ -33,10 +33,7 @@ impl WayBack {
     /// # Errors
     /// The error of the disk.
     pub fn keep(&self, match_id: MatchId, contacts: &[Contact]) -> io::Result<()> {
-        let lines: String = contacts
-            .iter()
-            .map(|contact| line(match_id, contact))
-            .collect();
+        let lines = lines(match_id, contacts);
         self.replace(&lines, |beside| std::fs::File::create(beside))
     }
 
@@ -78,15 +75,25 @@ impl WayBack {
         if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
             return Ok(Vec::new());
         }
-        let tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
-        let of_the_match = tickets.filter(|ticket| ticket.match_id == match_id);
-        Ok(of_the_match
-            .map(|ticket| Contact {
-                peer: ticket.host,
-                addresses: ticket.addresses,
-            })
-            .collect())
+        Ok(contacts_in(&text, match_id))
     }
+}
+
+/// The addresses of this match, among such lines.
+pub fn contacts_in(text: &str, match_id: MatchId) -> Vec<Contact> {
+    let tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
+    let of_the_match = tickets.filter(|ticket| ticket.match_id == match_id);
+    let contact = |ticket: Ticket| Contact {
+        peer: ticket.host,
+        addresses: ticket.addresses,
+    };
+    of_the_match.map(contact).collect()
+}
+
+/// The addresses of a match, a peer a line.
+pub fn lines(match_id: MatchId, contacts: &[Contact]) -> String {
+    let lines = contacts.iter().map(|contact| line(match_id, contact));
+    lines.collect()
 }
 
 /// Reads a replay, and the addresses beside it, for rejoining its match.

@@ -81,6 +81,10 @@ mod format;
 #[cfg(not(target_arch = "wasm32"))]
 mod moment;
 mod output;
+// For the crates of this repository. It may change at any time.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub mod parts;
 mod player;
 mod reader;
 #[cfg(not(target_arch = "wasm32"))]

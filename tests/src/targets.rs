@@ -2,15 +2,30 @@
 //!
 //! A target panics if the bytes are handled wrongly.
 
+#[cfg(feature = "demo")]
+mod files;
+#[cfg(feature = "demo")]
+mod found;
+#[cfg(feature = "demo")]
+mod seeds;
 mod sessions;
+#[cfg(feature = "demo")]
+mod worlds;
 
-pub use sessions::{Scene, session};
+#[cfg(feature = "demo")]
+pub use files::{items, replay};
+#[cfg(feature = "demo")]
+pub use found::{announcement, contacts};
+#[cfg(feature = "demo")]
+pub use seeds::seeds;
+pub use sessions::{Scene, Signatures, conversation, first_byte, recording, session};
+#[cfg(feature = "demo")]
+pub use worlds::world;
 
 use lockstep::log::Codec;
 #[cfg(feature = "demo")]
-use lockstep::log::Record;
-#[cfg(feature = "demo")]
 use lockstep::quic::Impairment;
+use lockstep::quic::parts::{Decoder, Oversized, encode};
 use lockstep::session::Batch;
 use lockstep::{Limits, Ticket};
 
@@ -68,22 +83,44 @@ pub fn impairment(bytes: &[u8]) {
     }
 }
 
-/// A replay file of any bytes opens with all its claimed turns, or has an error message.
+/// The longest message of the streams that are fuzzed.
+const FRAMED_BYTES: u32 = 1_000;
+
+/// A stream gives the same messages however it is cut, and each is framed as it came. The first byte is the length of
+/// the pieces.
 ///
 /// # Panics
-/// If a turn is out of order, or the message is empty.
-#[cfg(feature = "demo")]
-pub fn replay(bytes: &[u8]) {
-    match replay::Reader::from_bytes(bytes.to_vec()) {
-        Err(error) => assert!(!error.to_string().is_empty(), "an error says something"),
-        Ok(mut reader) => {
-            let turns = reader.turns();
-            let records = reader.records().map_while(Result::ok);
-            let bundles = records.filter(|record| matches!(record, Record::Bundle(_)));
-            assert!(
-                bundles.count() <= turns as usize,
-                "more turns than it claims"
-            );
+/// If it does not.
+pub fn frame(bytes: &[u8]) {
+    let Some((length, stream)) = bytes.split_first() else {
+        return;
+    };
+    let messages = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut decoder = Decoder::new(FRAMED_BYTES);
+        let mut messages = Vec::new();
+        for piece in pieces {
+            decoder.push(piece);
+            loop {
+                match decoder.next_message() {
+                    Ok(Some(message)) => messages.push(message),
+                    Ok(None) => break,
+                    Err(Oversized) => return (messages, None),
+                }
+            }
         }
+        (messages, Some(decoder.is_between_messages()))
+    };
+    let (whole, end) = messages(&mut std::iter::once(stream));
+    let pieces = stream.chunks(usize::from(*length).max(1));
+    let cut = messages(&mut pieces.into_iter());
+    // A stream of no bytes comes in no piece, and ends between messages as well.
+    assert_eq!((&whole, end), (&cut.0, cut.1), "pieces give other messages");
+    let mut again = Vec::new();
+    for message in &whole {
+        again.extend(encode(message, FRAMED_BYTES).expect("it is within the limit"));
+    }
+    assert!(stream.starts_with(&again), "one message, one frame");
+    if end == Some(true) {
+        assert_eq!(again.len(), stream.len(), "bytes between messages");
     }
 }

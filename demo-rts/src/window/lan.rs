@@ -12,9 +12,13 @@ use std::collections::BTreeMap;
 pub struct Announcement {
     /// The host's name.
     pub host: String,
+    /// Seats of the match.
     pub seats: u8,
+    /// Seats that players have.
     pub taken: u8,
+    /// The host's build.
     pub build: String,
+    /// What the land looks like, where the host has chosen it.
     pub map: Option<MapKind>,
     /// Whether new players may ask to join. A reopening, or a branch, is for players of its match.
     pub is_open: bool,
@@ -175,6 +179,7 @@ impl Announcements {
         self.matches.values()
     }
 
+    /// Unreadable announcements, up to a bound.
     pub fn unreadable(&self) -> usize {
         self.unreadable.len()
     }

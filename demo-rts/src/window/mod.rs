@@ -42,7 +42,11 @@ use canvas::Canvas;
 #[cfg(feature = "window")]
 pub use desktop::{has_display, kept_name, open, play};
 use gpu::Gpu;
+// For the fuzzing of this repository.
 use input::{Gatherer, Input, Modifiers};
+#[cfg(feature = "window")]
+#[doc(hidden)]
+pub use lan::{Announcement, Announcements};
 use miniquad::{EventHandler, KeyCode, KeyMods, MouseButton, conf::Conf, window};
 use settings::Shared;
 use std::sync::atomic::{AtomicBool, Ordering};

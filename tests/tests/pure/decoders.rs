@@ -10,7 +10,10 @@ use lockstep::{Incarnation, LogHash, MatchId, PeerId, Ticket, TurnNumber};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use sim::{Checksum, Seat};
-use tests::targets::{self, Scene};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+use tests::targets::{self, Scene, Signatures};
 
 /// Changes some bytes: inputs close to valid encodings get deepest into a decoder.
 fn changed(bytes: Vec<u8>, changes: &[(usize, u8)], keep: usize) -> Vec<u8> {
@@ -79,7 +82,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     )
 }
 
-/// The input of the session target: channel, length, bytes.
+/// The parts of the session target's input: channel with receiver and link, length, bytes.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
     let random = prop::collection::vec(any::<u8>(), 0..200);
     let control =
@@ -122,10 +125,12 @@ fn parts() -> impl Strategy<Value = Vec<u8>> {
         packet.prop_map(|bytes| (0_u8, bytes)),
         prop::collection::vec(any::<u8>(), 0..50).prop_map(|bytes| (3_u8, bytes)),
     ];
+    // The newest link or the one before, and both receivers or one.
+    let part = (0..6_u8, part);
     prop::collection::vec(part, 0..30).prop_map(|parts| {
         let mut bytes = Vec::new();
-        for (kind, part) in parts {
-            bytes.push(kind);
+        for (place, (channel, part)) in parts {
+            bytes.push(channel + 4 * place);
             bytes.extend_from_slice(&(part.len() as u16).to_le_bytes());
             bytes.extend(part);
         }
@@ -202,11 +207,78 @@ proptest! {
     #![proptest_config(config(512))]
 
     #[test]
-    fn sessions(parts in parts(), changes in changes(), scene in prop_oneof![Just(Scene::Stranger), Just(Scene::Lobby), Just(Scene::Loading), Just(Scene::Match)]) {
-        targets::session(scene, &parts);
-        targets::session(scene, &changed(parts, &changes, usize::MAX));
+    fn sessions(parts in parts(), changes in changes(), scene in prop::sample::select(&Scene::ALL[..]), signatures in prop::sample::select(&[Signatures::Checked, Signatures::OfHostilePeer][..])) {
+        let first = [targets::first_byte(scene, signatures)];
+        targets::session(&[&first, &parts[..]].concat());
+        let parts = changed(parts, &changes, usize::MAX);
+        targets::session(&[&first, &parts[..]].concat());
     }
 }
+
+type Target = fn(&[u8]);
+
+/// A target, and its inputs.
+type Inputs = (Target, Vec<Vec<u8>>);
+
+/// By target: the inputs that are kept for fuzzing to begin with.
+fn kept() -> BTreeMap<&'static str, Inputs> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let of = |(name, target): (&'static str, Target)| {
+        let files = std::fs::read_dir(folder.join("seeds").join(name));
+        let files = files.unwrap_or_else(|error| panic!("no inputs for {name}: {error}"));
+        let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read(file?.path());
+        let inputs: std::io::Result<Vec<_>> = files.map(read).collect();
+        (name, (target, inputs.expect("inputs that are there")))
+    };
+    let inputs: BTreeMap<_, _> = TARGETS.into_iter().map(of).collect();
+    let programs = std::fs::read_dir(folder.join("fuzz_targets")).expect("a folder");
+    assert_eq!(
+        programs.count(),
+        inputs.len(),
+        "targets, and their programs"
+    );
+    inputs
+}
+
+const TARGETS: [(&str, Target); 11] = [
+    ("announcement", targets::announcement),
+    ("batch", targets::batch),
+    ("contacts", targets::contacts),
+    ("frame", targets::frame),
+    ("impairment", targets::impairment),
+    ("items", targets::items),
+    ("records", targets::records),
+    ("replay", targets::replay),
+    ("session", targets::session),
+    ("ticket", targets::ticket),
+    ("world", targets::world),
+];
+
+#[test]
+fn kept_inputs_are_small_and_change_nothing() {
+    for (name, (target, inputs)) in kept() {
+        assert!(!inputs.is_empty(), "{name} begins with nothing");
+        let bytes: usize = inputs.iter().map(Vec::len).sum();
+        assert!(bytes < 100_000, "{name}: {bytes} bytes");
+        inputs.iter().for_each(|input| target(input));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    /// Real inputs with a few bytes changed, for every target.
+    #[test]
+    fn changed_inputs_change_nothing(place in any::<prop::sample::Index>(), changes in changes(), keep in any::<prop::sample::Index>(), cut: bool) {
+        for (target, inputs) in KEPT.values() {
+            let input = place.get(inputs).clone();
+            let keep = if cut { keep.index(input.len() + 1) } else { input.len() };
+            target(&changed(input, &changes, keep));
+        }
+    }
+}
+
+static KEPT: LazyLock<BTreeMap<&'static str, Inputs>> = LazyLock::new(kept);
 
 /// A small log of every kind of turn, in a recording's encoding.
 fn log() -> impl Strategy<Value = Vec<u8>> {

@@ -57,7 +57,11 @@ impl Brush {
             self.mine(shifted(hall, *way, 6));
         }
         let middle = size / 2;
-        self.clear_mine(Tile::new(middle - 7, middle - 3), 3);
+        let shared = Tile::new(middle - 7, middle - 3);
+        // On the smallest maps a hall may stand there.
+        if !self.is_on_hall(shared, hall) {
+            self.clear_mine(shared, 3);
+        }
         for far in EXPANSIONS {
             if let Some(place) = self.place_apart(hall, far) {
                 self.clear_mine(place, 4);
@@ -166,13 +170,22 @@ impl Brush {
         }
     }
 
+    /// Whether one of the halls stands on a mine with this corner, or on an image of it.
+    fn is_on_hall(&self, corner: Tile, hall: Tile) -> bool {
+        let tiles = MINE.map(|(dx, dy)| Tile::new(corner.x + dx, corner.y + dy));
+        let mut images = tiles
+            .into_iter()
+            .flat_map(|tile| self.symmetry.images(tile));
+        images.any(|tile| tile.king_steps(hall) <= 1)
+    }
+
     fn clear_mine(&mut self, corner: Tile, radius: i32) {
         self.disc(corner, radius, Terrain::Ground);
         self.mine(corner);
     }
 
     fn mine(&mut self, corner: Tile) {
-        for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        for (dx, dy) in MINE {
             self.set(Tile::new(corner.x + dx, corner.y + dy), Terrain::Gold);
         }
         self.mines.push(corner);
@@ -217,6 +230,8 @@ fn reach(way: i32, length: i32) -> i32 {
     way * length / 10
 }
 
+/// The tiles of a mine, from its corner.
+const MINE: [(u16, u16); 4] = [(0, 0), (1, 0), (0, 1), (1, 1)];
 /// How far from the hall, in tiles, further mines lie: to expand to.
 const EXPANSIONS: [u32; 2] = [19, 32];
 /// Places tried for each of them.

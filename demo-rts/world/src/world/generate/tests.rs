@@ -116,3 +116,20 @@ fn seeds_differ_and_sizes_are_bounded() {
     assert_eq!(draw(1, 8, u16::MAX, 3).map.size(), LARGEST_PLAYED);
     assert_eq!(draw(7, 8, SMALLEST, 3).map.size(), least_size(8));
 }
+
+/// A building on blocked ground is in no snapshot that loads.
+#[test]
+fn no_hall_stands_on_a_mine_on_the_smallest_maps() {
+    for size in [SMALLEST, SMALLEST + 1] {
+        for seed in 0..60 {
+            for kind in MapKind::ALL {
+                let Drawn { map, starts } = draw(seed, Some(kind), 2, size, 0);
+                for start in &starts {
+                    let corner = Tile::new(start.hall.x - 1, start.hall.y - 1);
+                    let name = format!("seed {seed}, {}, {size} tiles", kind.name());
+                    assert!(map.has_room(corner, 3), "{name}: {:?}", start.hall);
+                }
+            }
+        }
+    }
+}
