@@ -36,7 +36,7 @@ fn measure(path: PathBuf, many: u32) -> Result<(), replay::Error> {
     println!("{turns} turns, {ticks} ticks, {keyframes} keyframes in the file");
     println!("with the file's keyframes:   {}", seeks(&mut reel, many));
     let begun = now();
-    let mut survey = Survey::begin(Film::file(&path), ticks);
+    let mut survey = Survey::begin(&Film::file(&path), &reel);
     while survey.is_running() {
         survey.poll(&mut reel);
         std::thread::sleep(Duration::from_millis(1));

@@ -57,18 +57,18 @@ fn counts(so_far: &mut u32, most: u32) -> bool {
 }
 
 /// Changes of the plan and of the pause: a peer that reports loads without end asks for 2 to 3 a second, for half a day.
-const MOST_PACES: u32 = 1 << 17;
+pub(crate) const MOST_PACES: u32 = 1 << 17;
 /// Roster changes: a peer that leaves and rejoins without end asks for one in two seconds, for nine hours.
-const MOST_ROSTERS: u32 = 1 << 14;
+pub(crate) const MOST_ROSTERS: u32 = 1 << 14;
 /// Branches and continuations: a player's word begins each.
 const MOST_BRANCHES: u32 = 1 << 9;
 /// Turns after which worlds differed.
-const MOST_MISMATCHES: u32 = 1 << 14;
+pub(crate) const MOST_MISMATCHES: u32 = 1 << 14;
 /// Claims, for each 65,536 of which a verifier reads the file again: 16 times. A checksum each second, and a signature of
 /// each of sixteen peers each minute, last for a week.
 const MOST_CLAIMS: u32 = 1 << 20;
 /// Keyframes: 30 s apart, they last for five days.
-const MOST_KEYFRAMES: u32 = 1 << 14;
+pub(crate) const MOST_KEYFRAMES: u32 = 1 << 14;
 
 #[cfg(test)]
 mod tests {

@@ -78,6 +78,10 @@ mod damage;
 pub mod diff;
 mod error;
 mod format;
+// For tests of programs that read replays. It may change at any time.
+#[cfg(any(test, feature = "harness"))]
+#[doc(hidden)]
+pub mod harness;
 #[cfg(not(target_arch = "wasm32"))]
 mod moment;
 mod output;

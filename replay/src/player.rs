@@ -76,7 +76,8 @@ pub struct Player {
     /// The previous turn held a resumption.
     resumed: bool,
     checksum: Option<Checksum>,
-    unusable: Vec<KeyframeAt>,
+    /// The keyframes of the file, by turn, without those that could not be used.
+    usable: Vec<KeyframeAt>,
     /// Snapshots beside those of the file: by turns executed, with their ticks.
     own: BTreeMap<u32, (u64, Arc<[u8]>)>,
     events: Vec<Event>,
@@ -113,6 +114,7 @@ impl Player {
     pub fn new(reader: Reader) -> Self {
         let cursor = reader.cursor(TurnNumber(0));
         let plan = reader.start().terms.plan;
+        let usable = reader.keyframes().to_vec();
         Player {
             reader,
             cursor,
@@ -128,7 +130,7 @@ impl Player {
             paused: false,
             resumed: false,
             checksum: None,
-            unusable: Vec::new(),
+            usable,
             own: BTreeMap::new(),
             events: Vec::new(),
             over: None,
@@ -200,13 +202,10 @@ impl Player {
     /// Loading a snapshot that brings the world nearer to the goal, if there is one.
     fn jump(&mut self, turn: u32) -> Option<Work> {
         loop {
-            let keyframes = self.reader.keyframes();
-            let before = keyframes.partition_point(|keyframe| keyframe.turns <= turn);
-            let best = keyframes[..before]
-                .iter()
-                .rev()
-                .find(|keyframe| !self.unusable.contains(keyframe))
-                .copied();
+            let before = self
+                .usable
+                .partition_point(|keyframe| keyframe.turns <= turn);
+            let best = self.usable[..before].last().copied();
             let forward = self.executed <= turn;
             let from_file = best.map(|best| best.turns);
             let own = self.own.range(..=turn).next_back();
@@ -234,7 +233,7 @@ impl Player {
                                 retracted: None,
                             });
                         }
-                        Err(_) => self.unusable.push(best),
+                        Err(_) => drop(self.usable.remove(before - 1)),
                     }
                 }
                 None if !forward => return Some(self.build()),
@@ -477,7 +476,7 @@ impl TurnSource for Player {
             }
             (Pending::Loading(from), Answer::Failed) => {
                 match from {
-                    Origin::File(keyframe) => self.unusable.push(keyframe),
+                    Origin::File(keyframe) => self.usable.retain(|usable| *usable != keyframe),
                     Origin::Own(turns) => self.forget(turns),
                 }
                 if let Some(goal) = &mut self.goal {

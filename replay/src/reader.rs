@@ -92,7 +92,7 @@ pub struct PlanAt {
 pub struct Reader {
     window: Window,
     limits: Limits,
-    scan: Scan,
+    scan: Arc<Scan>,
 }
 
 impl Reader {
@@ -123,8 +123,19 @@ impl Reader {
         Ok(Reader {
             window,
             limits,
-            scan,
+            scan: Arc::new(scan),
         })
+    }
+
+    /// Reads the same replay through another source, with what is known of it already: nothing is read before it is
+    /// asked for, and what both readers know takes memory once.
+    #[must_use]
+    pub fn share(&self, source: impl Source + 'static) -> Reader {
+        Reader {
+            window: Window::new(Box::new(source)),
+            limits: self.limits.clone(),
+            scan: self.scan.clone(),
+        }
     }
 
     /// The start of the match.

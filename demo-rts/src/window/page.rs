@@ -74,7 +74,10 @@ impl Page {
         else {
             return Err(words::UNREADABLE.to_owned());
         };
-        let film = Film::held(Path::new(&name), bytes.into());
+        // Two replays take twice the memory, and so do two copies of one: the window keeps each file that was dropped.
+        self.viewer = None;
+        on_files_dropped_start();
+        let film = Film::held(Path::new(&name), bytes);
         let unshown = |why: replay::Error| words::unshown(&name.display().to_string(), &why);
         let opened = Opened::of(film).map_err(unshown)?;
         self.viewer = Some(Viewer::new(opened, self.settings.clone()));
@@ -124,6 +127,15 @@ impl EventHandler for Nothing {
 /// Saves a file through the browser.
 pub fn give(name: &str, bytes: &[u8]) {
     page_save(name.as_ptr(), name.len(), bytes.as_ptr(), bytes.len());
+}
+
+#[expect(
+    unsafe_code,
+    reason = "miniquad offers no other way to drop a file that it holds"
+)]
+// SAFETY: a function of miniquad, which its JavaScript half calls before it hands over files. It empties the list of files.
+unsafe extern "C" {
+    safe fn on_files_dropped_start();
 }
 
 fn publish(state: PageState, text: &str) {

@@ -1,7 +1,8 @@
 //! A replay that can be opened repeatedly.
 
 use replay::{Error, Reader};
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,17 @@ use std::sync::Arc;
 pub struct Film {
     path: PathBuf,
     /// `None`: in the file.
-    held: Option<Arc<[u8]>>,
+    held: Option<Held>,
+}
+
+/// The bytes of a file, once for all readers.
+#[derive(Clone, Debug)]
+struct Held(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Film {
@@ -22,11 +33,11 @@ impl Film {
         }
     }
 
-    /// A replay in memory, with its file name.
-    pub fn held(name: &Path, bytes: Arc<[u8]>) -> Film {
+    /// A replay in memory, with its file name. The bytes are not copied.
+    pub fn held(name: &Path, bytes: Vec<u8>) -> Film {
         Film {
             path: name.to_owned(),
-            held: Some(bytes),
+            held: Some(Held(Arc::new(bytes))),
         }
     }
 
@@ -43,6 +54,17 @@ impl Film {
         match &self.held {
             Some(bytes) => Reader::over(Cursor::new(bytes.clone()), lockstep::Limits::default()),
             None => Reader::open(&self.path),
+        }
+    }
+
+    /// Opens another reader, which shares what this one knows of the replay.
+    ///
+    /// # Errors
+    /// The error of the disk.
+    pub fn open_beside(&self, reader: &Reader) -> io::Result<Reader> {
+        match &self.held {
+            Some(bytes) => Ok(reader.share(Cursor::new(bytes.clone()))),
+            None => Ok(reader.share(File::open(&self.path)?)),
         }
     }
 }

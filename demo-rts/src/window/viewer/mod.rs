@@ -152,7 +152,7 @@ impl Viewer {
     pub fn new(opened: Opened, settings: Shared) -> Viewer {
         let Opened { film, reel, names } = opened;
         let path = film.path().to_owned();
-        let survey = Survey::begin(film, reel.ticks());
+        let survey = Survey::begin(&film, &reel);
         Viewer {
             path,
             settings,

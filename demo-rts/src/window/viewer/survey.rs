@@ -13,8 +13,9 @@ use lockstep::{Seat, TurnNumber};
 use replay::Reader;
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
@@ -78,6 +79,8 @@ struct Shared {
     tick: AtomicU64,
     /// Microseconds of stepping between snapshots.
     apart: AtomicU64,
+    /// Bytes of snapshots that the viewer has not taken yet.
+    waiting: AtomicUsize,
 }
 
 /// The event of playing on, if a player did.
@@ -91,17 +94,18 @@ fn continued(reader: &Reader) -> Vec<Event> {
 }
 
 impl Survey {
-    /// Begins to run this replay.
-    pub fn begin(film: Film, ticks: u64) -> Survey {
-        let mut survey = Survey::idle(ticks);
+    /// Begins to run the replay of this reel.
+    pub fn begin(film: &Film, reel: &Reel) -> Survey {
+        let mut survey = Survey::idle(reel.ticks());
         let (done, work) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new().name("survey".to_owned());
         let begun = {
-            let (film, shared) = (film.clone(), Arc::clone(&survey.shared));
+            let (ticks, shared) = (survey.ticks, Arc::clone(&survey.shared));
+            let reader = film.open_beside(reel.reader());
             thread.spawn(move || {
                 // A closed viewer takes no pieces.
                 let mut emit = |piece| done.send(piece).is_ok();
-                match Run::of(&film, ticks) {
+                match Run::of(reader, ticks) {
                     Ok(mut run) => while run.work(&shared, &mut emit) {},
                     Err(why) => drop(emit(Piece::Done(Some(why.to_string())))),
                 }
@@ -109,15 +113,15 @@ impl Survey {
         };
         match begun {
             Ok(_) => survey.work = Work::Thread(work),
-            Err(_) => survey.run_in_slices(&film),
+            Err(_) => survey.run_in_slices(film, reel),
         }
         survey
     }
 
-    /// Begins to run this replay without a thread: each [`poll`](Self::poll) runs a slice of it.
-    pub fn in_slices(film: &Film, ticks: u64) -> Survey {
-        let mut survey = Survey::idle(ticks);
-        survey.run_in_slices(film);
+    /// Begins to run the replay of this reel without a thread: each [`poll`](Self::poll) runs a slice of it.
+    pub fn in_slices(film: &Film, reel: &Reel) -> Survey {
+        let mut survey = Survey::idle(reel.ticks());
+        survey.run_in_slices(film, reel);
         survey
     }
 
@@ -128,6 +132,7 @@ impl Survey {
                 stop: AtomicBool::new(false),
                 tick: AtomicU64::new(0),
                 apart: AtomicU64::new(APART.as_micros() as u64),
+                waiting: AtomicUsize::new(0),
             }),
             found: Found::default(),
             ticks,
@@ -137,8 +142,8 @@ impl Survey {
         }
     }
 
-    fn run_in_slices(&mut self, film: &Film) {
-        match Run::of(film, self.ticks) {
+    fn run_in_slices(&mut self, film: &Film, reel: &Reel) {
+        match Run::of(film.open_beside(reel.reader()), self.ticks) {
             Ok(run) => self.work = Work::Slices(Box::new(run)),
             Err(why) => self.trouble = Some(why.to_string()),
         }
@@ -188,6 +193,8 @@ impl Survey {
                 self.found.left_out = left_out;
             }
             Piece::Snapshot(turns, ticks, snapshot) => {
+                let waiting = &self.shared.waiting;
+                waiting.fetch_sub(snapshot.len(), Ordering::Relaxed);
                 self.kept.insert(turns, snapshot.len());
                 reel.keep(turns, ticks, snapshot);
                 self.thin(reel);
@@ -261,8 +268,8 @@ struct Run {
 }
 
 impl Run {
-    fn of(film: &Film, ticks: u64) -> Result<Run, replay::Error> {
-        let mut reader = film.open()?;
+    fn of(reader: io::Result<Reader>, ticks: u64) -> Result<Run, replay::Error> {
+        let mut reader = reader?;
         let recorded = reader.checksums()?.into();
         let found = continued(&reader);
         let keyframes = reader.keyframes().iter().map(|at| at.turns).collect();
@@ -369,11 +376,13 @@ impl Run {
             self.since_snapshot = Duration::ZERO;
         }
         let apart = Duration::from_micros(shared.apart.load(Ordering::Relaxed));
-        if self.since_snapshot < apart {
+        let waiting = shared.waiting.load(Ordering::Relaxed);
+        if self.since_snapshot < apart || waiting >= MOST_WAITING_BYTES {
             return true;
         }
         self.since_snapshot = Duration::ZERO;
-        let snapshot = self.reel.snapshot().into();
+        let snapshot: Arc<[u8]> = self.reel.snapshot().into();
+        shared.waiting.fetch_add(snapshot.len(), Ordering::Relaxed);
         emit(Piece::Snapshot(turn, self.reel.tick(), snapshot))
     }
 
@@ -399,8 +408,10 @@ impl Run {
 
 /// The longest stepping of a seek from a snapshot, memory permitting.
 const APART: Duration = Duration::from_millis(60);
-/// Of all snapshots together.
-const MOST_BYTES: usize = 32 << 20;
+/// Of all snapshots that are kept.
+const MOST_BYTES: usize = 16 << 20;
+/// While so many bytes of snapshots wait for the viewer, none is taken: a window that is hidden takes no pieces.
+const MOST_WAITING_BYTES: usize = 2 << 20;
 const QUEUE: usize = 64;
 const MOST_A_POLL: usize = 256;
 /// A slice lasts half of the time since the last poll, within these bounds, so that slow frames do not make the
@@ -409,3 +420,5 @@ const SLICES: (Duration, Duration) = (Duration::from_millis(8), Duration::from_m
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod worst;

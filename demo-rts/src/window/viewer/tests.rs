@@ -137,7 +137,7 @@ fn far() -> Duration {
 
 /// The survey, run to its end.
 fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
-    let mut survey = Survey::begin(Film::file(path), reel.ticks());
+    let mut survey = Survey::begin(&Film::file(path), reel);
     until("the survey ends", || {
         survey.poll(reel);
         (!survey.is_running()).then_some(())

@@ -21,7 +21,7 @@ fn film(folder: &Path, turns: u32, edit: impl Fn(&mut Record)) -> Film {
     }
     log.close().unwrap();
     drop(log);
-    Film::held(&path, std::fs::read(&path).unwrap().into())
+    Film::held(&path, std::fs::read(&path).unwrap())
 }
 
 fn run_out(mut survey: Survey, reel: &mut Reel) -> Survey {
@@ -38,8 +38,8 @@ fn slices_find_the_same_as_a_thread() {
     let film = film(folder.path(), 2_400, |_| {});
     let mut reel = Reel::of(film.open().unwrap()).unwrap();
     let ticks = reel.ticks();
-    let thread = run_out(Survey::begin(film.clone(), ticks), &mut reel);
-    let mut slices = Survey::in_slices(&film, ticks);
+    let thread = run_out(Survey::begin(&film, &reel), &mut reel);
+    let mut slices = Survey::in_slices(&film, &reel);
     slices.poll(&mut reel);
     let tick = slices.reached();
     assert!(
@@ -71,6 +71,6 @@ fn a_differing_checksum_is_reported_with_its_turn() {
         _ => {}
     });
     let mut reel = Reel::of(film.open().unwrap()).unwrap();
-    let survey = run_out(Survey::begin(film, reel.ticks()), &mut reel);
+    let survey = run_out(Survey::begin(&film, &reel), &mut reel);
     assert_eq!(survey.found.differs_after, Some(wrong_after));
 }
