@@ -95,9 +95,9 @@ fn a_world_that_panics_is_told_with_its_turn() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("panics.replay");
     std::fs::write(&path, fixture::file_of(&records)).expect("it is written");
-    let moment = crate::WorldAt::<fixture::Coins>::open(&path, Some(40)).map(|_| ());
+    let moment = crate::WorldAt::<Coins>::open(&path, Some(40)).map(|_| ());
     assert!(
-        matches!(moment, Err(crate::Error::World { turn: 30, .. })),
+        matches!(moment, Err(Error::World { turn: 30, .. })),
         "{moment:?}"
     );
 }
