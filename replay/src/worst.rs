@@ -3,11 +3,14 @@
 use crate::fixture::{self, Coins};
 use crate::harness::{self, SHAPES};
 use crate::verify::{Options, verify};
-use crate::{Reader, Speed, WorldAt, cli, diff};
-use lockstep::Event;
+use crate::{Player, Reader, Speed, WorldAt, cli, diff};
+use lockstep::Status;
 use lockstep::log::{Record, Start};
+use lockstep::source::{Answer, TurnSource as _, Work};
+use sim::Checksum;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn start() -> Arc<Start> {
     match fixture::play(1).records.into_iter().next() {
@@ -54,10 +57,23 @@ const READERS: [(&str, Read); 10] = [
     ("stats", |path| printed("stats", path)),
     ("export", |path| printed("export", path)),
     ("player", |path| {
-        let mut game = crate::open::<Coins>(path).unwrap();
-        game.source().set_speed(Speed::UNLIMITED);
-        let is_end = |event: &Event| matches!(event, Event::Ended(_));
-        while !game.poll().iter().any(is_end) {}
+        let mut player = Player::new(Reader::open(path).unwrap());
+        player.set_speed(Speed::UNLIMITED);
+        let (checksum, outcome, step) = (Checksum(0), None, Duration::ZERO);
+        while let Some(work) = player.next(Duration::ZERO) {
+            let answer = match work {
+                Work::Execute(_) => Answer::Executed {
+                    checksum,
+                    outcome,
+                    step,
+                },
+                _ => Answer::Ready { checksum },
+            };
+            player.answer(answer).unwrap();
+            // A game takes them in each frame.
+            player.events();
+        }
+        assert_eq!(player.status(), Status::Ended);
     }),
 ];
 
