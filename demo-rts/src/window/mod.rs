@@ -42,8 +42,8 @@ use canvas::Canvas;
 #[cfg(feature = "window")]
 pub use desktop::{has_display, kept_name, open, play};
 use gpu::Gpu;
-// For the fuzzing of this repository.
 use input::{Gatherer, Input, Modifiers};
+// For the fuzzing of this repository.
 #[cfg(feature = "window")]
 #[doc(hidden)]
 pub use lan::{Announcement, Announcements};

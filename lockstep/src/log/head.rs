@@ -249,11 +249,13 @@ impl Head {
             .then_some(batch)
     }
 
-    /// Whether these peers are a quorum of a roster that was in force when so many turns were complete, or later.
+    /// Whether these peers are a quorum of a roster that was in force when so many turns were complete, or later. A cheat
+    /// that the end of that roster proves does not count.
     pub(crate) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
         let mut roster = Peers::first(self.start.roster.len());
         for change in &self.changes {
-            if change.value.cut >= turns && Voters::new(roster).is_quorum(peers) {
+            let signers = peers.without(change.value.cheats);
+            if change.value.cut >= turns && Voters::new(roster).is_quorum(signers) {
                 return true;
             }
             roster = change.value.roster;

@@ -294,3 +294,23 @@ fn step_back() {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_third_seed_gives_way_to_one_of_two_hostile_peers() {
+        let sweep = Sweep {
+            two_hostile: true,
+            ..Sweep::of(0, 12)
+        };
+        for seed in 0..12 {
+            let played = sweep.played(seed);
+            match seed % 3 {
+                0 => assert!(sweep.scenario(played).hostile().count() > 1, "{seed}"),
+                _ => assert_eq!(played, seed),
+            }
+        }
+    }
+}

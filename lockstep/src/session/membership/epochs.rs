@@ -100,6 +100,12 @@ impl Epochs {
         self.pending.is_none() && (self.paxos.is_frozen() || self.paxos.coordinates().is_some())
     }
 
+    /// The peer that coordinates the change that is open, by what this peer has promised.
+    pub(super) fn coordinator(&self) -> Option<u8> {
+        let promised = self.paxos.promised().filter(|_| self.is_changing());
+        promised.map(|ballot| ballot.peer)
+    }
+
     /// What this epoch can end with alone, as far as that is known.
     pub(super) fn only_end(&self) -> Option<OnlyEnd> {
         let decided = self.pending.as_ref();

@@ -23,7 +23,7 @@ use super::facts::{Body, Fact, Topic, Version};
 use super::ledger::{Ledger, Places};
 use super::timers::{Timer, Timers};
 use super::wire::SignedStatement;
-use crate::log::{Document, RosterChange, Value, Vote};
+use crate::log::{Document, RosterChange, STALL_BUDGET, Value, Vote};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, PeerId, Plan};
 use epochs::{Epochs, Told};
@@ -180,6 +180,15 @@ impl Membership {
     /// How much longer than usual players wait in this stall.
     pub(crate) fn extension(&self) -> Duration {
         self.extensions.granted()
+    }
+
+    /// The same, and for how long a stall lasts at least after votes in it: what is late then may still be gone without.
+    pub(crate) fn patience(&self) -> (Duration, Duration) {
+        let least = match self.extensions.ends() {
+            Duration::ZERO => Duration::ZERO,
+            ends => ends + STALL_BUDGET * 2,
+        };
+        (self.extension(), least)
     }
 
     pub(crate) fn suspects(&self) -> Peers {
@@ -361,6 +370,7 @@ impl Membership {
             only_end: self.epochs.only_end(),
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
+            coordinator: self.epochs.coordinator(),
             stalled_since: around.stalled_since,
             extension: self.extensions.ends(),
             has_cause: self.epochs.is_changing() || !going.is_empty(),
@@ -645,8 +655,8 @@ impl Membership {
         Some(change)
     }
 
-    /// An epoch has begun by whose change, of this coordinator, some are `removed`.
-    pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: u8, now: Duration) {
+    /// An epoch has begun by whose change some are `removed`; `coordinator`: of a change that does not keep all.
+    pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: Option<u8>, now: Duration) {
         let held_up = removed.iter();
         let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));
         self.readmission

@@ -34,8 +34,10 @@ const TELLS_OF_BRANCH: Duration = Duration::from_millis(500);
 const GONE: Duration = Duration::from_secs(1);
 /// A peer that has said goodbye, and to which no link has led since, counts as gone after this long without a packet.
 const PARTED: Duration = Duration::from_millis(500);
-/// A coordinator is given back so much of what it was charged, once its change is in force: it was the links that took it.
+/// A coordinator is given back so much of what it was charged for a change, once that is in force: links took it.
 const CHANGE_TAKES: Duration = Duration::from_secs(1);
+/// It is given so much back no more often than this.
+const CHANGES_EVERY: Duration = Duration::from_secs(5);
 /// No more time than this passes at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -73,8 +75,10 @@ struct Watched {
     lives_from: u32,
     /// For how long the peer has blocked turns of late though it was heard.
     blocked: Duration,
-    /// What the peer was charged in this epoch.
+    /// What the peer was charged in this epoch while it coordinated a change.
     charged: Duration,
+    /// When the peer is given that back at the earliest.
+    returned_from: Duration,
     /// The others have kept the peer, and this one would not: until then it begins no change again to remove it.
     kept_until: Duration,
     /// For how long the peer has owed, in this epoch, batches that it told of.
@@ -101,6 +105,8 @@ pub(super) struct Seen {
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
     pub blockers: Peers,
     pub unproved: Peers,
+    /// The peer that coordinates the change that is open.
+    pub coordinator: Option<u8>,
     pub stalled_since: Option<Duration>,
     pub extension: Duration,
     /// There is a reason to change the roster, or, where the quorum is lost, to end without it.
@@ -355,7 +361,9 @@ impl Suspicion {
                 true => {
                     let waited = stalls_for.map_or(passed, |lasts| lasts.min(passed));
                     let waited = waited.min(AT_ONCE);
-                    watched.charged += waited;
+                    if seen.coordinator == Some(at as u8) {
+                        watched.charged += waited;
+                    }
                     (watched.blocked + waited).min(MOST_CHARGED)
                 }
                 false => watched.blocked.saturating_sub(passed / GIVEN_BACK),
@@ -424,8 +432,13 @@ impl Suspicion {
     /// An epoch begins by whose change some are `removed`. What a peer has held up of late stays with it, or a peer that
     /// holds up as much as is allowed would have it all back with every change. Where the others keep a peer that this one
     /// would not, be it that the change gave a little of its time back, they have seen less of that, and this peer begins
-    /// no change after change. The coordinator has a part of it back.
-    pub(super) fn carry_stall_budget(&mut self, removed: Peers, coordinator: u8, now: Duration) {
+    /// no change after change. The `coordinator` has a part of it back: none, where the change keeps all.
+    pub(super) fn carry_stall_budget(
+        &mut self,
+        removed: Peers,
+        coordinator: Option<u8>,
+        now: Duration,
+    ) {
         let kept = self.named.without(removed);
         self.suspects = Peers::default();
         self.to_remove = Peers::default();
@@ -438,8 +451,9 @@ impl Suspicion {
         for (at, watched) in self.of.iter_mut().enumerate() {
             watched.unproved = Duration::ZERO;
             let charged = std::mem::take(&mut watched.charged);
-            if usize::from(coordinator) == at {
+            if coordinator == Some(at as u8) && watched.returned_from <= now {
                 watched.blocked = watched.blocked.saturating_sub(charged.min(CHANGE_TAKES));
+                watched.returned_from = now + CHANGES_EVERY;
             }
             if kept.contains(at as u8) {
                 watched.kept_until = now + KEPT_FOR;
@@ -477,6 +491,7 @@ impl Watched {
             lives_from: 0,
             blocked: Duration::ZERO,
             charged: Duration::ZERO,
+            returned_from: Duration::ZERO,
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             parted: false,

@@ -258,7 +258,8 @@ impl Player {
         let ledger = &self.ledger;
         let findings = self.verify.begin_epoch(&change, goes, ledger, &around);
         self.act_on(core, findings);
-        let coordinator = change.ballot.peer;
+        let alters = value.roster != before || value.joins.is_some();
+        let coordinator = alters.then_some(change.ballot.peer);
         self.membership.settle_epoch(removed, coordinator, core.now);
         self.turns.begin_epoch(value.roster.len() as usize);
         self.readmit(core, &change);

@@ -169,7 +169,7 @@ impl Player {
                 Step::Stalled(since) => {
                     // A peer that is waited for since a change is not the one that was waited for before it.
                     let since = since.max(self.membership.epoch_began_at());
-                    let more = self.membership.extension();
+                    let more = self.membership.patience();
                     if self.turns.exceeds_limit(since, more, core.now) {
                         let on = self.waited_for();
                         self.finish(core, EndReason::StallLimit { on });

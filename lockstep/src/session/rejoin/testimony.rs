@@ -10,8 +10,8 @@ use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
 #[derive(Default)]
 pub(crate) struct Testimony {
     signed: Vec<Signed>,
-    /// So many turns, and the hash after them. A recording that its process was killed beside may lack the signatures.
-    recorded: Option<(u32, LogHash)>,
+    /// Its epoch, so many turns, and the hash after them. The recording of a killed process may lack the signatures.
+    recorded: Option<(u32, u32, LogHash)>,
 }
 
 /// A peer has signed the log of an epoch up to a turn.
@@ -53,7 +53,8 @@ impl Testimony {
             })
         });
         let recorded = log.head().turns().checked_sub(LONGEST_DELAY);
-        let recorded = recorded.and_then(|turns| Some((turns, log.hash_after(turns)?)));
+        let epoch = log.head().epoch();
+        let recorded = recorded.and_then(|turns| Some((epoch, turns, log.hash_after(turns)?)));
         Testimony {
             signed: signed.collect(),
             recorded,
@@ -67,9 +68,10 @@ impl Testimony {
     }
 
     fn contradicted_by_recording(&self, log: &VerifiedLog, head: &Head) -> Option<Contradiction> {
-        let (turns, hash) = self.recorded?;
-        let mut cheats = head.changes().iter();
-        let retracted = cheats.any(|change| !change.value.cheats.is_empty());
+        let (epoch, turns, hash) = self.recorded?;
+        let mut later = head.changes().iter().filter(|change| change.epoch >= epoch);
+        // Turns that a proved cheat has sealed twice are taken back.
+        let retracted = later.any(|change| !change.value.cheats.is_empty());
         let differs = head.turns() > turns && log.hash_after(turns) != Some(hash);
         (differs && !retracted).then(|| Contradiction {
             peers: Peers::default(),

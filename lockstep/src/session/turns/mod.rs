@@ -273,10 +273,17 @@ impl Turns {
         Step::Stalled(self.stalls.since().unwrap_or(due))
     }
 
-    /// Whether a turn is waited for longer than this peer waits, with what players have given more.
-    pub(crate) fn exceeds_limit(&self, since: Duration, more: Duration, now: Duration) -> bool {
+    /// Whether a turn is waited for longer than this peer waits, with what players have given `more`, and for no less than
+    /// the others have after their votes.
+    pub(crate) fn exceeds_limit(
+        &self,
+        since: Duration,
+        (more, least): (Duration, Duration),
+        now: Duration,
+    ) -> bool {
+        let waited = now.saturating_sub(since);
         let limit = self.stall_limit;
-        limit.is_some_and(|limit| now.saturating_sub(since) >= limit + more)
+        limit.is_some_and(|limit| waited >= limit + more && waited >= least)
     }
 
     fn can_complete(&self, gate: &Gate, ledger: &Ledger, limits: &Limits) -> bool {

@@ -241,12 +241,15 @@ fn the_wait_for_a_turn_has_a_limit_but_for_a_peer_alone() {
     let second = Duration::from_secs(1);
     let ledger = ledger(2);
     let together = turns(&ledger, Some(second * 20));
-    assert!(!together.exceeds_limit(second, Duration::ZERO, second * 20));
-    assert!(together.exceeds_limit(second, Duration::ZERO, second * 21));
-    assert!(!together.exceeds_limit(second, second, second * 21));
+    assert!(!together.exceeds_limit(second, (Duration::ZERO, Duration::ZERO), second * 20));
+    assert!(together.exceeds_limit(second, (Duration::ZERO, Duration::ZERO), second * 21));
+    assert!(!together.exceeds_limit(second, (second, Duration::ZERO), second * 21));
+    // After votes late in a stall the others have their time.
+    assert!(!together.exceeds_limit(second, (second, second * 40), second * 40));
+    assert!(together.exceeds_limit(second, (second, second * 40), second * 41));
     let alone = super::super::ledger::fixture::ledger(1);
     let alone = turns(&alone, Some(second * 20));
-    assert!(!alone.exceeds_limit(second, Duration::ZERO, second * 900));
+    assert!(!alone.exceeds_limit(second, (Duration::ZERO, Duration::ZERO), second * 900));
 }
 
 #[test]

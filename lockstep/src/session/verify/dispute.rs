@@ -89,9 +89,9 @@ impl Disputes {
 
     /// The peer whose log differs, while it may be that it was in reach of others and not of this peer.
     pub(super) fn unjudged(&self, now: Duration) -> Option<u8> {
-        let other = self.open.as_ref()?.other;
-        let since = self.since[other].filter(|since| now < *since + REACHED_WITHIN);
-        since.map(|_| other as u8)
+        let dispute = self.open.as_ref()?;
+        let since = self.since[dispute.other].unwrap_or(dispute.since);
+        (now < since + REACHED_WITHIN).then_some(dispute.other as u8)
     }
 
     /// The dispute is settled.

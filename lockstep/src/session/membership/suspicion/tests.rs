@@ -11,6 +11,7 @@ fn seen(peers: usize, now: Duration) -> Seen {
         only_end: None,
         blockers: Peers::default(),
         unproved: Peers::default(),
+        coordinator: None,
         stalled_since: None,
         extension: Duration::ZERO,
         has_cause: false,
@@ -96,23 +97,53 @@ fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
     assert_eq!(used - suspicion.blocked_by(1), SECOND);
 }
 
+/// Peer 1 holds the others up from then on for so long, as the coordinator or not.
+fn hold_up(suspicion: &mut Suspicion, from: Duration, lasts: Duration, coordinates: bool) {
+    suspicion.watch(&seen(3, from), &ledger(3));
+    (0..3).for_each(|at| suspicion.note_heard(at, from + lasts));
+    let seen = Seen {
+        blockers: Peers(0b10),
+        coordinator: coordinates.then_some(1),
+        stalled_since: Some(from),
+        ..seen(3, from + lasts)
+    };
+    suspicion.watch(&seen, &ledger(3));
+}
+
 #[test]
 fn a_coordinator_has_back_what_its_change_took_over_slow_links() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
-    block(&mut suspicion, 3, 9, true);
-    suspicion.carry_stall_budget(Peers::default(), 1, SECOND * 9);
+    let (half, none) = (SECOND / 2, Peers::default());
+    hold_up(&mut suspicion, SECOND, half, false);
+    hold_up(&mut suspicion, SECOND * 2, half, true);
+    let charged = suspicion.blocked_by(1);
+    assert!(charged > half);
+    suspicion.carry_stall_budget(none, Some(1), SECOND * 3);
     let left = suspicion.blocked_by(1);
-    assert_eq!(left, SECOND * 9 - CHANGE_TAKES);
-    // Not what it was charged in an epoch before.
-    suspicion.carry_stall_budget(Peers::default(), 1, SECOND * 9);
+    assert_eq!(left, charged - half, "not for turns that it held up before");
+    // Nor what it was charged in an epoch before, nor soon again.
+    suspicion.carry_stall_budget(none, Some(1), SECOND * 20);
     assert_eq!(suspicion.blocked_by(1), left);
+}
+
+#[test]
+fn a_coordinator_of_change_after_change_has_little_back() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    for change in 0..20 {
+        let from = SECOND * change;
+        hold_up(&mut suspicion, from, SECOND / 10 * 9, true);
+        // A change that keeps all gives nothing back.
+        let coordinator = (change % 2 == 0).then_some(1);
+        suspicion.carry_stall_budget(Peers::default(), coordinator, from + SECOND);
+    }
+    assert!(suspicion.blocked_by(1) >= STALL_BUDGET);
 }
 
 #[test]
 fn a_peer_that_the_others_keep_is_left_alone_for_a_while() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     block(&mut suspicion, 3, 11, true);
-    suspicion.carry_stall_budget(Peers::default(), 0, SECOND * 11);
+    suspicion.carry_stall_budget(Peers::default(), None, SECOND * 11);
     assert!(suspicion.is_kept(1, SECOND * 12) && !suspicion.is_kept(2, SECOND * 12));
     assert!(suspicion.has_held_up(1));
     suspicion.watch(&seen(3, SECOND * 11), &ledger(3));
@@ -124,7 +155,7 @@ fn a_peer_that_was_kept_after_a_long_stall_goes_for_new_stalls_only() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     block(&mut suspicion, 3, 30, true);
     let kept = SECOND * 30;
-    suspicion.carry_stall_budget(Peers::default(), 0, kept);
+    suspicion.carry_stall_budget(Peers::default(), None, kept);
     suspicion.watch(&seen(3, kept + KEPT_FOR), &ledger(3));
     assert!(suspicion.to_remove.is_empty());
     let later = kept + KEPT_FOR + SECOND;
@@ -143,7 +174,7 @@ fn a_peer_that_was_kept_is_not_removed_while_no_turn_waits_for_it() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     block(&mut suspicion, 3, 30, true);
     let kept = SECOND * 30;
-    suspicion.carry_stall_budget(Peers::default(), 0, kept);
+    suspicion.carry_stall_budget(Peers::default(), None, kept);
     // It has held up a few turns since.
     let later = kept + KEPT_FOR;
     suspicion.watch(&seen(3, later - SECOND), &ledger(3));
