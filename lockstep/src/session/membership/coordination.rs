@@ -306,7 +306,13 @@ impl Membership {
         self.votes.note_to_go(to_go);
         let cause = self.epochs.is_changing() || joiner.is_some() || !to_go.is_empty();
         let alone = self.epochs.voters().members().len() == 1 && joiner.is_none();
-        let due = self.votes.is_retry_due(around.now) || !self.epochs.is_changing();
+        // An attempt of a peer that is to go comes to nothing.
+        let promised = self.epochs.paxos.promised();
+        let open = promised.filter(|ballot| self.alive(around, ledger).contains(ballot.peer));
+        let is_vain = promised.is_some() && open.is_none();
+        let due = self.votes.is_retry_due(around.now)
+            || is_vain && !self.votes.has_just_begun(around.now)
+            || !self.epochs.is_changing();
         let begins = cause && !alone && !self.has_lost(around) && due;
         if begins {
             self.votes.count_attempt();
