@@ -306,10 +306,10 @@ impl Membership {
         self.votes.note_to_go(to_go);
         let cause = self.epochs.is_changing() || joiner.is_some() || !to_go.is_empty();
         let alone = self.epochs.voters().members().len() == 1 && joiner.is_none();
-        // An attempt of a peer that is to go comes to nothing.
+        // An attempt of a peer that a quorum wants to go comes to nothing.
+        let unwanted = self.votes.still_unwanted(self.epochs.voters());
         let promised = self.epochs.paxos.promised();
-        let open = promised.filter(|ballot| self.alive(around, ledger).contains(ballot.peer));
-        let is_vain = promised.is_some() && open.is_none();
+        let is_vain = promised.is_some_and(|ballot| unwanted.contains(ballot.peer));
         let due = self.votes.is_retry_due(around.now)
             || is_vain && !self.votes.has_just_begun(around.now)
             || !self.epochs.is_changing();
