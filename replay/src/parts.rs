@@ -20,7 +20,7 @@ pub enum Part<'a> {
     Seal,
 }
 
-/// A file of these parts, whose heads and checks hold. An empty content is left out, for it would be another item.
+/// A file of these parts: all heads and checks in it hold. The file leaves out empty content, which would be another item.
 ///
 /// # Panics
 /// Never: packing in memory cannot fail.

@@ -1,4 +1,4 @@
-//! Replay files of any bytes, and of any items whose checks hold.
+//! Replay files of any bytes, and of any items with valid checks.
 
 use lockstep::Limits;
 use lockstep::log::{EncodedLog, Record};
@@ -24,7 +24,7 @@ pub fn replay(bytes: &[u8]) {
     }
 }
 
-/// A file of these items, whose heads and checks hold, likewise. The first byte of each item selects its kind, the next
+/// The same for a file of these items, with valid heads and checks. The first byte of each item selects its kind, the next
 /// two the length, and of a keyframe's content the first two its turns.
 ///
 /// # Panics

@@ -655,7 +655,7 @@ impl Membership {
         Some(change)
     }
 
-    /// An epoch has begun by whose change some are `removed`; `coordinator`: of a change that does not keep all.
+    /// An epoch has begun; its change has `removed` these peers. `coordinator` is `None` where the change keeps all peers.
     pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: Option<u8>, now: Duration) {
         let held_up = removed.iter();
         let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));

@@ -429,10 +429,10 @@ impl Suspicion {
         self.of[at].blocked >= HALF_SPENT
     }
 
-    /// An epoch begins by whose change some are `removed`. What a peer has held up of late stays with it, or a peer that
+    /// An epoch begins; its change has `removed` these peers. What a peer has held up of late stays with it, or a peer that
     /// holds up as much as is allowed would have it all back with every change. Where the others keep a peer that this one
     /// would not, be it that the change gave a little of its time back, they have seen less of that, and this peer begins
-    /// no change after change. The `coordinator` has a part of it back: none, where the change keeps all.
+    /// no change after change. The `coordinator` of a change that does not keep all peers has a part of it back.
     pub(super) fn carry_stall_budget(
         &mut self,
         removed: Peers,

@@ -87,7 +87,7 @@ impl Disputes {
         true
     }
 
-    /// The peer whose log differs, while it may be that it was in reach of others and not of this peer.
+    /// The peer of the other log, until that peer is judged even where it is out of reach of this one.
     pub(super) fn unjudged(&self, now: Duration) -> Option<u8> {
         let dispute = self.open.as_ref()?;
         let since = self.since[dispute.other].unwrap_or(dispute.since);
