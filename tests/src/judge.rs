@@ -128,6 +128,11 @@ impl PeerFile {
         let logs = std::iter::once(&self.log).chain(self.past.iter().rev());
         logs.filter(|log| log.start.is_some())
     }
+
+    /// Whether a mismatch stopped its match: no quorum agrees on such an end.
+    fn stopped(&self) -> bool {
+        matches!(&self.ended, Some(of) if of.reason == EndReason::Desync)
+    }
 }
 
 /// Stands for the whole run in place of a peer.

@@ -200,7 +200,8 @@ impl Judge {
         for peer in self.scenario.honest() {
             for log in self.peers[peer].logs() {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);
-                let most = match newest && self.is_core(peer) {
+                let settled = self.is_core(peer) && !self.peers[peer].stopped();
+                let most = match newest && settled {
                     true => 0,
                     // A reopening itself is compared with the disks of runs that died before it.
                     false if reopened => u32::MAX,

@@ -49,9 +49,8 @@ impl Judge {
             let due_to = stayed && canonical.len() > told_by + 2 * delay;
             for member in self.core.members.iter().filter(|_| due_to) {
                 let file = &self.peers[*member];
-                let stopped = matches!(&file.ended, Some(of) if of.reason == EndReason::Desync);
                 // A match that goes on does so without that peer.
-                let found = may_go_on || file.told_of_desync && stopped;
+                let found = may_go_on || file.told_of_desync && file.stopped();
                 self.must(*member, Desync, (peer, from))(found, "never found that a peer differs");
             }
         }
@@ -59,7 +58,8 @@ impl Judge {
         let in_log = changes.any(|change| !change.value.cheats.is_empty());
         let over = canonical.len() >= self.scenario.turn_limit;
         for member in &self.core.members {
-            let is_kept = !self.peers[*member].told_of_proof || in_log || over;
+            let file = &self.peers[*member];
+            let is_kept = !file.told_of_proof || in_log || over || file.stopped();
             self.must(*member, Blame, "a proof")(is_kept, "was told what is in no log");
         }
     }
