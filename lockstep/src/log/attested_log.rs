@@ -10,6 +10,7 @@ use super::verified_log::{Mark, VerifiedLog};
 use crate::sign::Signer;
 use crate::{Limits, LogHash};
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ pub(crate) struct AttestedLog {
     confirmed: Mark,
     /// Turns that each peer's batches attest.
     attested: BTreeMap<u8, u32>,
-    /// The epoch of each peer's newest batch.
-    epochs: BTreeMap<u8, u32>,
+    /// The newest epoch that each peer's batches tell of, and the fewest complete turns that they tell in it.
+    epochs: BTreeMap<u8, (u32, u32)>,
     /// It began with an own replay, which may be wrong at its end: no quorum has attested more yet.
     rests_on_own: bool,
     /// Bytes of all pages that sources gave.
@@ -129,8 +130,13 @@ impl AttestedLog {
             log_hash,
             ..
         } = batch;
-        let newest = self.epochs.entry(signed.peer).or_default();
-        *newest = epoch.max(*newest);
+        let newest = self.epochs.entry(signed.peer);
+        let newest = newest.or_insert((epoch, complete));
+        match newest.0.cmp(&epoch) {
+            Ordering::Less => *newest = (epoch, complete),
+            Ordering::Equal => newest.1 = complete.min(newest.1),
+            Ordering::Greater => {}
+        }
         self.attest_turns(signed.peer, complete, log_hash);
     }
 
@@ -197,11 +203,20 @@ impl AttestedLog {
 
     /// Whether a quorum of the log's last roster has begun a later epoch than the log tells of.
     pub(crate) fn lacks_a_change(&self) -> bool {
+        self.is_later(u32::MAX)
+    }
+
+    /// Whether it has turns behind those with which such an epoch began: the quorum has others there.
+    pub(crate) fn runs_past_a_change(&self) -> bool {
+        self.is_later(self.ahead().turns())
+    }
+
+    /// Whether a quorum of the last roster tells of a later epoch before so many turns were complete.
+    fn is_later(&self, before: u32) -> bool {
         let ahead = self.ahead();
-        let later = self.epochs.iter();
-        let later = later.filter(|(_, epoch)| **epoch > ahead.epoch());
-        let later = later.map(|(peer, _)| *peer);
-        ahead.is_quorum(later.collect())
+        let tells = |of: &(&u8, &(u32, u32))| of.1.0 > ahead.epoch() && of.1.1 < before;
+        let later = self.epochs.iter().filter(tells);
+        ahead.is_quorum(later.map(|(peer, _)| *peer).collect())
     }
 
     pub(crate) fn forget_unconfirmed(&mut self) {

@@ -165,6 +165,12 @@ impl Joiner {
         let facts = (has_world, was_lost, on_unconfirmed);
         match self.follow.mistrust(&known.log, facts) {
             Mistrust::Source => self.pass_over(core),
+            Mistrust::Unconfirmed => {
+                self.sources.ask_log_again();
+                self.known
+                    .iter_mut()
+                    .for_each(|known| known.log.forget_unconfirmed());
+            }
             Mistrust::Liar => self.distrust(core, Fault::Signature),
             Mistrust::World if !self.world.is_idle() => self.pass_over(core),
             Mistrust::World => {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// A log that goes on for so long and that no quorum attests is not the match's.
 const CONFIRM: Duration = Duration::from_secs(5);
+/// A source that tells of a later epoch than its log does has its change so soon, or its log differs from before the change.
+const CHANGES: Duration = Duration::from_secs(1);
 
 /// What a joiner makes of its log, once a source has told how the match began.
 pub(crate) struct Follow {
@@ -35,8 +37,10 @@ pub(crate) enum Confirmed {
 /// What is to be mistrusted where a log does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistrust {
-    /// The source holds a change back, or another one has it first; or it has taken turns back.
+    /// The source holds a change back, or another one has it first.
     Source,
+    /// What was given behind the attested turns: the source has taken turns back since, or it is about to.
+    Unconfirmed,
     /// The source has lied.
     Liar,
     /// The log so far: it was this peer's own, or its end was taken back.
@@ -154,9 +158,12 @@ impl Follow {
             return Confirmed::More;
         }
         // While members settle which of two histories counts, their newest batches attest neither.
-        let waited = now >= self.confirmed_at + CONFIRM;
-        if !waited || !log.has_unconfirmed() {
+        if self.deadline(log).is_none_or(|at| now < at) {
             return Confirmed::Waits;
+        }
+        if log.runs_past_a_change() {
+            self.confirmed_at = now;
+            return Confirmed::Unattested;
         }
         let plan = log.start().terms.plan;
         let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
@@ -184,9 +191,12 @@ impl Follow {
     ) -> Mistrust {
         let lacks = log.lacks_a_change();
         if (lacks || on_unconfirmed) && !std::mem::replace(&mut self.doubts, true) {
-            return Mistrust::Source;
+            return match on_unconfirmed || log.runs_past_a_change() {
+                true => Mistrust::Unconfirmed,
+                false => Mistrust::Source,
+            };
         }
-        // A source may keep a change back; where another one tells the same, it is the turns before.
+        // A source may keep a change back; where another one tells the same, or it does so again, it is the turns before.
         if lacks {
             return match has_world {
                 false => Mistrust::Log,
@@ -224,7 +234,11 @@ impl Follow {
 
     /// When a log that is not attested is to be looked at again.
     pub(crate) fn deadline(&self, log: &AttestedLog) -> Option<Duration> {
-        log.has_unconfirmed().then_some(self.confirmed_at + CONFIRM)
+        match (log.runs_past_a_change(), self.doubts) {
+            (true, false) => Some(Duration::ZERO),
+            (true, true) => Some(self.confirmed_at + CHANGES),
+            (false, _) => log.has_unconfirmed().then_some(self.confirmed_at + CONFIRM),
+        }
     }
 }
 
@@ -413,19 +427,45 @@ mod tests {
         assert_eq!(mistrusted, Mistrust::Liar);
         // It may have taken back turns that no quorum has attested, but not again and again.
         let (mut doubting, log) = (follow(), log_of(&[]));
-        for then in [Mistrust::Source, Mistrust::Liar] {
+        for then in [Mistrust::Unconfirmed, Mistrust::Liar] {
             assert_eq!(doubting.mistrust(&log, (true, false, true)), then);
         }
         // A quorum tells of a later epoch than the log does.
         for (has_world, then) in [(false, Mistrust::Log), (true, Mistrust::World)] {
-            let (mut follow, mut log) = (follow(), log_of(&turns(3)));
-            let hash = log.ahead().hash();
-            for peer in [0, 1] {
-                log.attest(&report(peer, 1, (3, hash), None), &signer(ME));
-            }
+            let (mut follow, log) = (follow(), told_of_a_change(3, 3));
             let facts = (has_world, false, false);
             assert_eq!(follow.mistrust(&log, facts), Mistrust::Source);
             assert_eq!(follow.mistrust(&log, facts), then);
         }
+    }
+
+    /// So many turns, and a quorum in a later epoch that began before `complete` were complete.
+    fn told_of_a_change(count: u32, complete: u32) -> AttestedLog {
+        let mut log = log_of(&turns(count));
+        let hash = log.ahead().hash();
+        for peer in [0, 1] {
+            log.attest(&report(peer, 1, (complete, hash), None), &signer(ME));
+        }
+        log
+    }
+
+    #[test]
+    fn a_log_that_runs_past_a_change_is_found_out_at_once() {
+        assert_eq!(follow().deadline(&told_of_a_change(5, 5)), None);
+        let (mut follow, mut log) = (follow(), told_of_a_change(5, 4));
+        assert_eq!(
+            confirm(&mut follow, &mut log, 1_000).0,
+            Confirmed::Unattested
+        );
+        let facts = (true, false, false);
+        assert_eq!(follow.mistrust(&log, facts), Mistrust::Unconfirmed);
+        // The source may have the change a moment later.
+        assert_eq!(confirm(&mut follow, &mut log, 1_999).0, Confirmed::Waits);
+        assert_eq!(follow.deadline(&log), Some(at(2_000)));
+        assert_eq!(
+            confirm(&mut follow, &mut log, 2_000).0,
+            Confirmed::Unattested
+        );
+        assert_eq!(follow.mistrust(&log, facts), Mistrust::World);
     }
 }

@@ -319,6 +319,13 @@ impl Sources {
         }
     }
 
+    /// The page on its way is of no use: the log is to be asked from an earlier turn.
+    pub(crate) fn ask_log_again(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.log_asked = false;
+        }
+    }
+
     /// What the source gave counts: it starts with a clean slate.
     pub(crate) fn reset_failures(&mut self) {
         let peer = self.source.as_ref().map(|source| source.peer);

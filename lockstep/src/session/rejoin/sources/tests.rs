@@ -116,6 +116,9 @@ fn answers_count_where_they_are_awaited() {
     assert!(sources.may_ask_log());
     sources.log_asked(at(1));
     assert!(!sources.may_ask_log());
+    sources.ask_log_again();
+    assert!(sources.may_ask_log());
+    sources.log_asked(at(1));
     assert!(
         !sources.answered(at(2), page(3, 9), Some(4)),
         "another page"
