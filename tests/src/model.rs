@@ -256,7 +256,7 @@ impl RosterModel {
             let for_it = match &sent.message {
                 Message::Promise(promise) => promise.ballot.peer == peer.place && of_another,
                 Message::Prepare(_) | Message::Propose(..) => of_another,
-                Message::Request(_) => peer.part == Part::Plays,
+                Message::Request(..) => peer.part == Part::Plays,
                 Message::Accept(..) => {
                     if peer.part == Part::Plays && self.is_signed(peer, sent.run) {
                         actions.push(Action::Learn(at, sent.clone()));
@@ -265,7 +265,7 @@ impl RosterModel {
                 }
             };
             let counts =
-                matches!(sent.message, Message::Request(_)) || self.is_signed(peer, sent.run);
+                matches!(sent.message, Message::Request(..)) || self.is_signed(peer, sent.run);
             if for_it && counts {
                 actions.push(Action::Receive(at, sent.clone()));
             }
@@ -381,7 +381,7 @@ impl Model for RosterModel {
             }
             Action::Receive(at, sent) => {
                 let input = match &sent.message {
-                    Message::Request(request) => {
+                    Message::Request(_, request) => {
                         self.note_request(&mut state, at, request.joins)?;
                         Input::Recheck
                     }

@@ -169,11 +169,12 @@ impl RosterModel {
             peer.count(place, run, |members| self.voters(members));
             state.peers[usize::from(run)] = Arc::new(peer);
         }
-        let message = Message::Request(Request {
+        let request = Request {
             joins: Self::joins(place, run),
             turns: 0,
             signature: ([0; 32], [0; 32]),
-        });
+        };
+        let message = Message::Request(1, request);
         let sent = Sent {
             epoch,
             run,

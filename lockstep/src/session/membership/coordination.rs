@@ -381,7 +381,7 @@ impl Membership {
         ledger: &Ledger,
         signer: &dyn Signer,
     ) -> Vec<Action> {
-        if let Message::Request(request) = &message {
+        if let Message::Request(_, request) = &message {
             self.note_request(*request, from, around, ledger, signer);
         }
         self.handle(Input::Heard(from, message), around, ledger, signer)

@@ -484,8 +484,8 @@ impl Membership {
         places: &Places,
         signer: &dyn Signer,
     ) -> Fact {
-        self.readmission.tell(request, now);
-        self.cast(Message::Request(request), places, signer)
+        let message = self.readmission.tell(request, now);
+        self.cast(message, places, signer)
     }
 
     /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and no peer

@@ -1,6 +1,6 @@
 //! Readmission: joiners ask to come back, and each voter tells the others of joiners that it would admit.
 
-use super::paxos::{Peers, Readmission, Request};
+use super::paxos::{Message, Peers, Readmission, Request};
 use crate::session::ledger::Places;
 use crate::{Incarnation, Plan};
 use std::collections::{BTreeMap, VecDeque};
@@ -33,6 +33,8 @@ pub(super) struct Readmissions {
     known: BTreeMap<(u8, u8), VecDeque<Readmission>>,
     /// By place, the run that this peer has told all of, and since when.
     told: BTreeMap<u8, (Readmission, Duration)>,
+    /// How many requests this peer has told all of.
+    tellings: u32,
     /// By place.
     absences: Vec<Absence>,
 }
@@ -61,6 +63,7 @@ impl Readmissions {
             asked: BTreeMap::new(),
             known: BTreeMap::new(),
             told: BTreeMap::new(),
+            tellings: 0,
             absences: vec![Absence::default(); peers],
         }
     }
@@ -114,14 +117,16 @@ impl Readmissions {
         }
     }
 
-    /// This peer tells all of a request as one that it would grant.
-    pub(super) fn tell(&mut self, request: Request, now: Duration) {
+    /// This peer tells all of a request as one that it would grant. What the others are told.
+    pub(super) fn tell(&mut self, request: Request, now: Duration) -> Message {
         let joins = request.joins;
         let since = match self.told.get(&joins.peer) {
             Some((told, since)) if *told == joins => *since,
             _ => now,
         };
         self.told.insert(joins.peer, (joins, since));
+        self.tellings += 1;
+        Message::Request(self.tellings, request)
     }
 
     /// The requests of joiners that follow and have reached only others.

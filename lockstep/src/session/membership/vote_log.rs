@@ -56,7 +56,7 @@ fn kind(message: &Message) -> u8 {
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,
         // One for each joiner: a later request of another must not take its place before all have heard of it.
-        Message::Request(request) => 4 + request.joins.peer.min(MAX_PEERS as u8),
+        Message::Request(_, request) => 4 + request.joins.peer.min(MAX_PEERS as u8),
     }
 }
 
@@ -154,7 +154,7 @@ impl VoteLog {
             let ballot = vote.message.ballot();
             let waits = match vote.message {
                 Message::Prepare(_) => *from != me && waits(*from, ballot),
-                Message::Request(_) => false,
+                Message::Request(..) => false,
                 _ => !begun
                     .iter()
                     .any(|begun| begun.peer == ballot.peer && *begun >= ballot),
@@ -286,18 +286,32 @@ mod tests {
     use crate::Incarnation;
 
     fn request(peer: u8) -> Message {
-        Message::Request(Request {
+        let request = Request {
             joins: Readmission {
                 peer,
                 incarnation: Incarnation([50; 16]),
             },
             turns: 100,
             signature: ([0; 32], [0; 32]),
-        })
+        };
+        Message::Request(1, request)
     }
 
     fn prepare(round: u32, peer: u8) -> Message {
         Message::Prepare(Ballot { round, peer })
+    }
+
+    #[test]
+    fn a_later_run_of_a_joiner_is_news_with_fewer_turns() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        log.post(1, 1, request(2), [0; 64]);
+        assert!(!log.is_news(1, 1, &request(2)));
+        let Message::Request(number, mut later) = request(2) else {
+            unreachable!("it is a request");
+        };
+        later.joins.incarnation = Incarnation([51; 16]);
+        later.turns -= 2;
+        assert!(log.is_news(1, 1, &Message::Request(number + 1, later)));
     }
 
     #[test]

@@ -203,7 +203,7 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
         let request = Request::signed(&signer, &start, epoch, joins, turns);
         // Its key, and a member that passes on what it says.
         for author in [4, 2] {
-            let vote = signed_vote(&start, author, epoch, Message::Request(request));
+            let vote = signed_vote(&start, author, epoch, Message::Request(turns + 1, request));
             for (from, to) in [(1, 0), (0, 1), (0, 2)] {
                 let votes = Control::Roster(vec![vote.clone()]).encode();
                 net.tell(from, to, Channel::Control, &votes);

@@ -509,10 +509,10 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
         peer: 2,
         incarnation: Incarnation([77; 16]),
     };
-    for turns in [u32::MAX, 10_000] {
+    for (number, turns) in [(1, u32::MAX), (2, 10_000)] {
         let request = Request::signed(&KeyedHash::new(id(2)), &start, 1, joins, turns);
         // Peer 1 passes it on.
-        let message = Message::Request(request);
+        let message = Message::Request(number, request);
         let content = EpochVote { epoch: 1, message }.encode();
         let vote = Vote::of(&start, 1, &content[..]).expect("peer 1 is of the roster");
         let signature = vote.sign(&KeyedHash::new(id(1))).into();

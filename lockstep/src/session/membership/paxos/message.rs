@@ -53,8 +53,9 @@ pub enum Message {
     Propose(Ballot, Value),
     /// Its sender holds all turns up to the cut, and accepts.
     Accept(Ballot, Value),
-    /// Its sender was asked by a peer that wants to come back. No part of the agreement: a reason for it.
-    Request(Request),
+    /// Its sender was asked by a peer that wants to come back. No part of the agreement: a reason for it. The number grows
+    /// with each request that the sender tells of: a later run may have executed fewer turns than the one before.
+    Request(u32, Request),
 }
 
 /// What a peer that wants to come back says once it follows.
@@ -87,8 +88,8 @@ impl Message {
         match self {
             Message::Promise(promise) => promise.ballot,
             // It has none; a newer request takes the place of an older one as a higher ballot does.
-            Message::Request(request) => Ballot {
-                round: request.turns,
+            Message::Request(number, request) => Ballot {
+                round: *number,
                 peer: request.joins.peer,
             },
             Message::Prepare(ballot) | Message::Propose(ballot, _) | Message::Accept(ballot, _) => {

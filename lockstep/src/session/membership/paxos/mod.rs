@@ -209,7 +209,7 @@ impl Roster {
         }
         match input {
             Input::Coordinate => self.coordinate(&mut out),
-            Input::Heard(_, Message::Request(_)) => {}
+            Input::Heard(_, Message::Request(..)) => {}
             Input::Heard(from, message)
                 if self.voters.members().contains(from)
                     && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
@@ -232,7 +232,7 @@ impl Roster {
                         }
                     }
                     // No peer speaks for another coordinator.
-                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
+                    Message::Prepare(_) | Message::Propose(..) | Message::Request(..) => {}
                 }
             }
             Input::Heard(..) => {}
