@@ -153,6 +153,10 @@ impl Membership {
     /// Looks whether it is still the turn of the peer that is to begin a change.
     pub(super) fn watch_succession(&mut self, around: &Surroundings, ledger: &Ledger) {
         let due = self.due_coordinator(around, ledger);
+        let removes = !around.minority_due.is_empty() && !self.has_lost(around);
+        let first = self.first_in_turn(around, ledger).filter(|_| removes);
+        let unaware = first.filter(|first| around.unaware_of_minority.contains(*first));
+        let due = due.or(unaware);
         let due = due.filter(|first| !self.epochs.is_changing() && *first != self.me);
         self.suspicion.note_turn(due);
     }

@@ -53,10 +53,11 @@ pub(crate) struct Surroundings {
     pub is_leaving: bool,
     /// Peers that are convicted of signing two batches for one turn.
     pub cheats: Peers,
-    /// Peers that differ from a quorum; those of them that a change may remove now; and those that differ by the reports
-    /// at hand.
+    /// Peers that differ from a quorum; those of them that a change may remove now; peers that may never know why; and
+    /// peers that differ by the reports at hand.
     pub minority: Peers,
     pub minority_due: Peers,
+    pub unaware_of_minority: Peers,
     pub evident_minority: Peers,
     /// The peer that attests another log, while this one does not know why.
     pub disputed: Peers,

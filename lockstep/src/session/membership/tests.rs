@@ -19,6 +19,7 @@ fn around() -> Surroundings {
         cheats: Peers::default(),
         minority: Peers::default(),
         minority_due: Peers::default(),
+        unaware_of_minority: Peers::default(),
         evident_minority: Peers::default(),
         disputed: Peers::default(),
         barred: Peers::default(),

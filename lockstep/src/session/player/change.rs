@@ -573,6 +573,7 @@ impl Player {
             cheats: self.verify.cheats(),
             minority: self.verify.minority(),
             minority_due: self.verify.minority_due(ledger, &around),
+            unaware_of_minority: self.verify.unaware_of_minority(),
             evident_minority: self.verify.evident_minority(ledger, around.voters),
             disputed: self.verify.disputed(now),
             barred: barred.map(|at| at as u8).collect(),

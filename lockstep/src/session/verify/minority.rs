@@ -18,6 +18,8 @@ pub(super) struct Minority {
     peers: Peers,
     /// The newest world that this peer's own report helped to judge: no change begins before the others can know it.
     judged: Option<u32>,
+    /// Peers whose parts begin behind the worlds that differ: they may never see that any do.
+    unaware: Peers,
     /// Changes that have kept one of them.
     kept: u32,
     /// By place: how often the peer was removed so.
@@ -65,6 +67,7 @@ impl Minority {
         Minority {
             peers: Peers::default(),
             judged: None,
+            unaware: Peers::default(),
             kept: 0,
             removals: vec![0; peers],
         }
@@ -85,6 +88,16 @@ impl Minority {
     /// This peer's report of the world after so many turns is one of those that differ.
     pub(super) fn judge_with_own(&mut self, turns: u32) {
         self.judged = self.judged.max(Some(turns));
+    }
+
+    /// Peers that may know of no reason to remove it.
+    pub(super) fn unaware(&self) -> Peers {
+        self.unaware
+    }
+
+    /// Worlds differ that these peers never report.
+    pub(super) fn note_unaware(&mut self, peers: Peers) {
+        self.unaware = peers;
     }
 
     /// Those that a change may remove now. This peer's batches report the worlds after fewer than `reported` turns.

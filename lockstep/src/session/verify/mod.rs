@@ -133,6 +133,11 @@ impl Verify {
         due.and(around.voters.members())
     }
 
+    /// Peers that may know of no reason to remove the minority: they have joined behind the worlds that differ.
+    pub(crate) fn unaware_of_minority(&self) -> Peers {
+        self.minority.unaware()
+    }
+
     /// The minority with all of which the reports at hand say the same: the others may have come to that already.
     pub(crate) fn evident_minority(&self, ledger: &Ledger, voters: Voters) -> Peers {
         let known = self.minority.peers().and(voters.members());
@@ -353,6 +358,9 @@ impl Verify {
                 if has_own {
                     self.minority.judge_with_own(turns);
                 }
+                let members = around.voters.members().iter();
+                let late = members.filter(|at| !self.reports[usize::from(*at)].includes(turns));
+                self.minority.note_unaware(late.collect());
                 findings.extend(self.exclude(minority, (turn, sides), ledger, around.now));
             }
             _ => findings.push(Finding::Desync(turn, sides)),
