@@ -14,6 +14,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A batch tells of all turns that were complete, up to so many before its own: the longest command delay, and as many
+/// turns as are taken back at most. A peer that makes up fewer is not believed.
+const BEHIND: u32 = 32;
+
 /// A verified log, with a mark up to which it counts.
 pub(crate) struct AttestedLog {
     log: VerifiedLog,
@@ -125,16 +129,18 @@ impl AttestedLog {
             return;
         };
         let Batch {
+            turn,
             epoch,
             complete,
             log_hash,
             ..
         } = batch;
+        let least = complete.max(turn.0.saturating_sub(BEHIND));
         let newest = self.epochs.entry(signed.peer);
-        let newest = newest.or_insert((epoch, complete));
+        let newest = newest.or_insert((epoch, least));
         match newest.0.cmp(&epoch) {
-            Ordering::Less => *newest = (epoch, complete),
-            Ordering::Equal => newest.1 = complete.min(newest.1),
+            Ordering::Less => *newest = (epoch, least),
+            Ordering::Equal => newest.1 = least.min(newest.1),
             Ordering::Greater => {}
         }
         self.attest_turns(signed.peer, complete, log_hash);

@@ -10,7 +10,7 @@ use crate::log::{
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Testimony, Unfit, decode,
-    encode, place_in, takes_decision,
+    encode, is_behind, place_in, takes_decision,
 };
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
@@ -163,6 +163,10 @@ impl Joiner {
                     let (one_way, plan) = (self.sources.one_way(), log.ahead().fold().plan);
                     self.follow
                         .source_reports(core.now, turns, due_in_ms, one_way, plan);
+                    if is_behind(turns, log.confirmed().turns()) {
+                        self.pass_over(core);
+                        return Next::Stay;
+                    }
                 }
                 if let Stage::Fetching(fetch) = &mut self.stage {
                     fetch.source_has(turns);

@@ -17,9 +17,18 @@ pub(crate) struct Follow {
     reported: Option<(u32, Duration)>,
     /// When a quorum last attested more, or there was no more to attest.
     confirmed_at: Duration,
-    /// What a source gave last did not follow on the log, and turns may have been taken back, or a quorum tells of changes
-    /// that are not in the log.
-    doubts: bool,
+    /// What was tried since a source gave what does not follow on the log, or what a quorum tells is otherwise.
+    doubts: Doubts,
+}
+
+/// Turns may have been taken back, a source may lack a change, or keep it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubts {
+    None,
+    /// The same source was asked again for what no quorum attests.
+    AskedAgain,
+    /// Another source was asked.
+    AskedAnother,
 }
 
 /// What came of confirming.
@@ -39,7 +48,7 @@ pub(crate) enum Confirmed {
 pub(crate) enum Mistrust {
     /// The source holds a change back, or another one has it first.
     Source,
-    /// What was given behind the attested turns: the source has taken turns back since, or it is about to.
+    /// What was given behind the attested turns: the source may have taken turns back since.
     Unconfirmed,
     /// The source has lied.
     Liar,
@@ -70,7 +79,7 @@ impl Follow {
         Follow {
             reported: None,
             confirmed_at: now,
-            doubts: false,
+            doubts: Doubts::None,
         }
     }
 
@@ -154,7 +163,7 @@ impl Follow {
     ) -> Confirmed {
         if log.confirm(signer, decided) {
             self.confirmed_at = now;
-            self.doubts = false;
+            self.doubts = Doubts::None;
             return Confirmed::More;
         }
         // While members settle which of two histories counts, their newest batches attest neither.
@@ -190,13 +199,18 @@ impl Follow {
         (has_world, was_lost, on_unconfirmed): (bool, bool, bool),
     ) -> Mistrust {
         let lacks = log.lacks_a_change();
-        if (lacks || on_unconfirmed) && !std::mem::replace(&mut self.doubts, true) {
-            return match on_unconfirmed || log.runs_past_a_change() {
-                true => Mistrust::Unconfirmed,
-                false => Mistrust::Source,
-            };
+        let asks_again = on_unconfirmed || log.runs_past_a_change();
+        let (doubts, mistrust) = match self.doubts {
+            Doubts::None if asks_again => (Doubts::AskedAgain, Some(Mistrust::Unconfirmed)),
+            Doubts::None if !lacks => (Doubts::None, None),
+            Doubts::None | Doubts::AskedAgain => (Doubts::AskedAnother, Some(Mistrust::Source)),
+            Doubts::AskedAnother => (Doubts::AskedAnother, None),
+        };
+        self.doubts = doubts;
+        if let Some(mistrust) = mistrust {
+            return mistrust;
         }
-        // A source may keep a change back; where another one tells the same, or it does so again, it is the turns before.
+        // A source may keep a change back; where another one tells the same, it is the turns before.
         if lacks {
             return match has_world {
                 false => Mistrust::Log,
@@ -235,8 +249,8 @@ impl Follow {
     /// When a log that is not attested is to be looked at again.
     pub(crate) fn deadline(&self, log: &AttestedLog) -> Option<Duration> {
         match (log.runs_past_a_change(), self.doubts) {
-            (true, false) => Some(Duration::ZERO),
-            (true, true) => Some(self.confirmed_at + CHANGES),
+            (true, Doubts::None) => Some(Duration::ZERO),
+            (true, _) => Some(self.confirmed_at + CHANGES),
             (false, _) => log.has_unconfirmed().then_some(self.confirmed_at + CONFIRM),
         }
     }
@@ -427,8 +441,13 @@ mod tests {
         assert_eq!(mistrusted, Mistrust::Liar);
         // It may have taken back turns that no quorum has attested, but not again and again.
         let (mut doubting, log) = (follow(), log_of(&[]));
-        for then in [Mistrust::Unconfirmed, Mistrust::Liar] {
-            assert_eq!(doubting.mistrust(&log, (true, false, true)), then);
+        for (on_unconfirmed, then) in [
+            (true, Mistrust::Unconfirmed),
+            (false, Mistrust::Source),
+            (true, Mistrust::Liar),
+        ] {
+            let facts = (true, false, on_unconfirmed);
+            assert_eq!(doubting.mistrust(&log, facts), then);
         }
         // A quorum tells of a later epoch than the log does.
         for (has_world, then) in [(false, Mistrust::Log), (true, Mistrust::World)] {
@@ -459,13 +478,13 @@ mod tests {
         );
         let facts = (true, false, false);
         assert_eq!(follow.mistrust(&log, facts), Mistrust::Unconfirmed);
-        // The source may have the change a moment later.
-        assert_eq!(confirm(&mut follow, &mut log, 1_999).0, Confirmed::Waits);
-        assert_eq!(follow.deadline(&log), Some(at(2_000)));
-        assert_eq!(
-            confirm(&mut follow, &mut log, 2_000).0,
-            Confirmed::Unattested
-        );
-        assert_eq!(follow.mistrust(&log, facts), Mistrust::World);
+        // The source may have the change a moment later, or keep it back; another one that tells the same does not.
+        for (ms, then) in [(2_000, Mistrust::Source), (3_000, Mistrust::World)] {
+            assert_eq!(confirm(&mut follow, &mut log, ms - 1).0, Confirmed::Waits);
+            assert_eq!(follow.deadline(&log), Some(at(ms)));
+            let found = confirm(&mut follow, &mut log, ms).0;
+            assert_eq!(found, Confirmed::Unattested);
+            assert_eq!(follow.mistrust(&log, facts), then);
+        }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) use message::{Answer, Ask, Offer, PART, decode, encode};
 pub(crate) use met::MetBranches;
 pub(crate) use quorum_loss::{QuorumLoss, in_reach, is_new_run, seats_of};
 pub(crate) use serve::Asked;
-pub(crate) use serve::Serve;
+pub(crate) use serve::{Serve, is_behind};
 pub(crate) use sources::{Answered, Checked, GIVE_UP, Sources, SourcesFacts};
 pub(crate) use start_check::{Unfit, place_in};
 pub(crate) use testimony::{Contradiction, Testimony, attesting};

@@ -2,6 +2,7 @@
 //! anything that a turn waits for.
 
 use super::message::{Answer, Ask, PART, encode};
+use crate::limits::LONGEST_DELAY;
 use crate::log::Keyframe;
 use crate::{Fault, Limits, LinkId, MatchId, PeerId};
 use std::collections::BTreeMap;
@@ -105,9 +106,11 @@ impl Serve {
     }
 
     /// The peers for which there is more of a log of so many turns, of which so many are attested, and the turn from which
-    /// on. They wait no more.
+    /// on. They wait no more, as do peers for which there will be none for long.
     pub(crate) fn due(&mut self, turns: u32, attested: u32) -> Vec<(LinkId, u32)> {
-        let more = |(from, known): &mut (u32, u32)| turns > *from || attested > *known;
+        let more = |(from, known): &mut (u32, u32)| {
+            turns > *from || attested > *known || is_behind(turns, *known)
+        };
         let due = self.asking.iter_mut().filter_map(|(link, asking)| {
             let (from, _) = asking.waits.take_if(more)?;
             Some((*link, from))
@@ -131,6 +134,12 @@ impl Serve {
     pub(crate) fn forget(&mut self, link: LinkId) {
         self.asking.remove(&link);
     }
+}
+
+/// Whether a peer with so many turns has no part in the match as it goes on, where a quorum attests so many: others that
+/// are asked have more.
+pub(crate) fn is_behind(turns: u32, attested: u32) -> bool {
+    turns.saturating_add(LONGEST_DELAY) < attested
 }
 
 #[cfg(test)]
@@ -171,6 +180,16 @@ mod tests {
         assert_eq!(serve.due(10, 9), [(LinkId(1), 10)]);
         ask(&mut serve, 1, log(10, 9));
         assert_eq!(serve.due(11, 9), [(LinkId(1), 10)]);
+    }
+
+    #[test]
+    fn a_peer_that_is_behind_says_so_at_once() {
+        for (attested, says_so) in [(18, false), (19, true)] {
+            let mut serve = Serve::default();
+            ask(&mut serve, 1, OUTLINE);
+            ask(&mut serve, 1, log(20, attested));
+            assert_eq!(!serve.due(10, 10).is_empty(), says_so, "{attested} turns");
+        }
     }
 
     #[test]
