@@ -200,9 +200,9 @@ impl Judge {
         for peer in self.scenario.honest() {
             for log in self.peers[peer].logs() {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);
-                let settled = self.is_core(peer) && !self.peers[peer].stopped();
-                let most = match newest && settled {
-                    true => 0,
+                let stopped = self.peers[peer].stopped() && self.scenario.has_two_faced();
+                let most = match newest && self.is_core(peer) {
+                    true => self.scenario.delay() * u32::from(stopped),
                     // A reopening itself is compared with the disks of runs that died before it.
                     false if reopened => u32::MAX,
                     false => self.scenario.delay(),

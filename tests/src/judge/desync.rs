@@ -32,7 +32,7 @@ impl Judge {
     }
 
     /// Every core peer has found a peer that differs in the roster, and stopped or went on without it. The log has
-    /// every proof that a core peer was told of.
+    /// every proof that a core peer was told of, unless a mismatch stopped the match.
     pub(super) fn check_mismatches(&self, canonical: &Log) {
         let delay = self.scenario.delay();
         for (peer, plan) in self.scenario.peers.iter().enumerate() {

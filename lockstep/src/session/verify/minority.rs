@@ -18,8 +18,8 @@ pub(super) struct Minority {
     peers: Peers,
     /// The newest world that this peer's own report helped to judge: no change begins before the others can know it.
     judged: Option<u32>,
-    /// Peers whose parts begin behind the worlds that differ: they may never see that any do.
-    unaware: Peers,
+    /// Turns after which worlds, or logs, were last found to differ.
+    differs_after: Option<u32>,
     /// Changes that have kept one of them.
     kept: u32,
     /// By place: how often the peer was removed so.
@@ -67,7 +67,7 @@ impl Minority {
         Minority {
             peers: Peers::default(),
             judged: None,
-            unaware: Peers::default(),
+            differs_after: None,
             kept: 0,
             removals: vec![0; peers],
         }
@@ -81,8 +81,10 @@ impl Minority {
         self.peers.contains(at as u8)
     }
 
-    pub(super) fn add(&mut self, peers: Peers) {
+    /// These were found to differ after so many turns.
+    pub(super) fn add(&mut self, peers: Peers, turns: u32) {
         self.peers = self.peers.or(peers);
+        self.differs_after = Some(turns);
     }
 
     /// This peer's report of the world after so many turns is one of those that differ.
@@ -90,14 +92,9 @@ impl Minority {
         self.judged = self.judged.max(Some(turns));
     }
 
-    /// Peers that may know of no reason to remove it.
-    pub(super) fn unaware(&self) -> Peers {
-        self.unaware
-    }
-
-    /// Worlds differ that these peers never report.
-    pub(super) fn note_unaware(&mut self, peers: Peers) {
-        self.unaware = peers;
+    /// Turns after which it was last found to differ.
+    pub(super) fn differs_after(&self) -> Option<u32> {
+        self.differs_after
     }
 
     /// Those that a change may remove now. This peer's batches report the worlds after fewer than `reported` turns.
@@ -157,7 +154,7 @@ mod tests {
     fn changes_that_keep_a_minority_come_later_each_time_and_end_the_match() {
         let mut minority = Minority::new(3);
         let voters = Voters::new(Peers::first(3));
-        minority.add(Peers(0b100));
+        minority.add(Peers(0b100), 7);
         let now = Duration::from_secs(10);
         assert_eq!(minority.due(0, now, now), Peers(0b100));
         for kept in 1..=KEPT {
@@ -172,7 +169,7 @@ mod tests {
     #[test]
     fn no_change_begins_before_the_report_that_decides_is_in_a_batch() {
         let mut minority = Minority::new(4);
-        minority.add(Peers(0b1000));
+        minority.add(Peers(0b1000), 71);
         minority.judge_with_own(71);
         let now = Duration::from_secs(10);
         assert!(minority.due(71, now, now).is_empty());

@@ -135,7 +135,10 @@ impl Verify {
 
     /// Peers that may know of no reason to remove the minority: they have joined behind the worlds that differ.
     pub(crate) fn unaware_of_minority(&self) -> Peers {
-        self.minority.unaware()
+        let turns = self.minority.differs_after();
+        let late = |at: &usize| turns.is_some_and(|turns| self.reports[*at].begin_behind(turns));
+        let late = (0..self.reports.len()).filter(late);
+        late.map(|at| at as u8).collect()
     }
 
     /// The minority with all of which the reports at hand say the same: the others may have come to that already.
@@ -358,9 +361,6 @@ impl Verify {
                 if has_own {
                     self.minority.judge_with_own(turns);
                 }
-                let members = around.voters.members().iter();
-                let late = members.filter(|at| !self.reports[usize::from(*at)].includes(turns));
-                self.minority.note_unaware(late.collect());
                 findings.extend(self.exclude(minority, (turn, sides), ledger, around.now));
             }
             _ => findings.push(Finding::Desync(turn, sides)),
@@ -561,7 +561,7 @@ impl Verify {
         ledger: &Ledger,
         now: Duration,
     ) -> Vec<Finding> {
-        self.minority.add(minority);
+        self.minority.add(minority, turn + 1);
         // What they report from here on is known to be theirs alone.
         for at in minority.iter().map(usize::from) {
             self.checksums.forget_from(at, turn + 1);

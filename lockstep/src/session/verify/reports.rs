@@ -96,6 +96,11 @@ impl Reports {
         turns >= self.from && !self.broken
     }
 
+    /// Whether the peer's part begins behind the world after so many turns.
+    pub(super) fn begin_behind(&self, turns: u32) -> bool {
+        turns < self.from
+    }
+
     /// Whether no more of them are taken.
     pub(super) fn are_broken(&self) -> bool {
         self.broken
