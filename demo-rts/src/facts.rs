@@ -141,6 +141,10 @@ impl Facts {
                     self.note(format!("turn {turn} was {ms} ms late"));
                 }
             }
+            Event::Backlog { seat, commands } => {
+                let of = self.name(*seat);
+                self.note(format!("{commands} commands of {of} wait for a later turn"));
+            }
             Event::Paused { seat, .. } => self.note(format!("{} paused", self.name(*seat))),
             Event::Resumed { .. } => self.note("the match resumes"),
             Event::Chat { from, text, .. } => self.note(format!("{from}: {text}")),

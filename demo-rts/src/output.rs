@@ -60,6 +60,12 @@ pub enum Line {
         /// Milliseconds of waiting so far.
         ms: u64,
     },
+    /// Commands of an own seat wait for more than the next batch; none any more.
+    Backlog {
+        seat: u8,
+        /// Commands that the last batch had no room for.
+        commands: u32,
+    },
     /// A plan is in force.
     Plan {
         /// The first turn under the plan.
@@ -281,6 +287,14 @@ impl Line {
                 turn: turn.0,
                 waiting_on: numbers(on),
                 ms: millis(*since),
+            },
+            Event::Backlog { seat, commands } => Line::Backlog {
+                seat: seat.0,
+                commands: *commands,
+            },
+            Event::BacklogEnded { seat } => Line::Backlog {
+                seat: seat.0,
+                commands: 0,
             },
             Event::PlanChanged { turn, plan, slow } => Line::Plan {
                 turn: turn.0,

@@ -96,6 +96,10 @@ pub fn text(line: &Line) -> Option<String> {
             )
         }
         Line::Retracted { turn } => format!("turns from {turn} on are taken back"),
+        Line::Backlog { seat, commands: 0 } => format!("no command of seat {seat} waits any more"),
+        Line::Backlog { seat, commands } => {
+            format!("{commands} commands of seat {seat} wait for a later turn")
+        }
         Line::Stall {
             turn,
             waiting_on,

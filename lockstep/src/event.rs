@@ -1,7 +1,7 @@
 //! What a match tells the game.
 
 use crate::log::{Gone, RosterCause, SeatInfo, StoreError};
-use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, Refused, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,6 +72,18 @@ pub enum Event {
         id: CommandId,
         /// Why.
         why: Refused,
+    },
+    /// More commands of an own seat wait than one batch has room for: they are executed in later turns, in order.
+    Backlog {
+        /// The seat.
+        seat: Seat,
+        /// Commands that the last batch had no room for.
+        commands: u32,
+    },
+    /// Batches hold all commands of the seat again.
+    BacklogEnded {
+        /// The seat.
+        seat: Seat,
     },
     /// A turn is due and its bundle is incomplete. Repeated once a second while it lasts.
     Stalled {
@@ -602,35 +614,6 @@ pub enum Fault {
     /// More messages than the limits allow.
     #[error("sent too many messages")]
     Flood,
-}
-
-/// Why a command is not executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refused {
-    /// No match is running here: it is in the lobby or builds its world, is a replay, or is over.
-    #[error("no match is running")]
-    NotLive,
-    /// The seat is not this peer's.
-    #[error("the seat is not this peer's")]
-    NotOwnSeat,
-    /// The encoded command is too large.
-    #[error("the command takes {bytes} bytes, the limit is {limit}")]
-    TooLarge {
-        /// Encoded size.
-        bytes: u32,
-        /// The limit.
-        limit: u32,
-    },
-    /// The command's own encoding failed.
-    #[error("the command cannot be encoded")]
-    Unencodable,
-    /// Too many commands per second, or too many that still wait.
-    #[error("too many commands: wait until earlier ones are executed")]
-    RateLimited,
-    /// The match ended before it was executed.
-    #[error("the match ended first")]
-    Ended,
 }
 
 /// Where a match stands.

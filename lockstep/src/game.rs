@@ -4,7 +4,7 @@
 use crate::log::{Bundle, Start, What};
 use crate::source::{Answer, TurnSource, Work};
 use crate::text::tidy_text;
-use crate::{CommandId, Event, Refused, Status, TurnNumber};
+use crate::{CommandId, Event, Issued, Refused, Status, TurnNumber};
 use serde::Serialize;
 use sim::{Entry, Seat, SeatState, Simulation};
 use std::collections::{BTreeMap, VecDeque};
@@ -213,11 +213,12 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     /// Issues a command for this peer's first seat. It is executed some turns later, on every peer alike.
     ///
     /// One click is one command: an order to forty units names them all in one, for the number of commands per second
-    /// and the bytes of each are bounded ([`Limits`](crate::Limits)).
+    /// and the bytes of each are bounded, and of all that one turn holds ([`Limits`](crate::Limits)). What does not fit the
+    /// next turn waits for the one behind it ([`Event::Backlog`]); what does not fit that either is refused.
     ///
     /// # Errors
     /// [`Refused`]: the command was not taken and will not be executed.
-    pub fn issue(&mut self, command: S::Command) -> Result<CommandId, Refused> {
+    pub fn issue(&mut self, command: S::Command) -> Result<Issued, Refused> {
         match self.source.own_seats().first() {
             Some(seat) => self.issue_for(*seat, command),
             None => self.count_issue(Err(Refused::NotLive)),
@@ -228,12 +229,12 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     ///
     /// # Errors
     /// As [`issue`](Self::issue).
-    pub fn issue_for(&mut self, seat: Seat, command: S::Command) -> Result<CommandId, Refused> {
+    pub fn issue_for(&mut self, seat: Seat, command: S::Command) -> Result<Issued, Refused> {
         let issued = match encode(&command) {
             Some(bytes) => self.source.issue(seat, bytes),
             None => Err(Refused::Unencodable),
         };
-        if let Ok(id) = issued {
+        if let Ok(Issued { id, .. }) = issued {
             let issued_at = self.now();
             self.waiting.push_back(Waiting { id, issued_at });
         }
@@ -332,7 +333,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         self.clock.elapsed()
     }
 
-    fn count_issue(&mut self, issued: Result<CommandId, Refused>) -> Result<CommandId, Refused> {
+    fn count_issue(&mut self, issued: Result<Issued, Refused>) -> Result<Issued, Refused> {
         self.counts.issued += 1;
         self.counts.refused += u64::from(issued.is_err());
         issued

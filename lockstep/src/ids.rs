@@ -100,15 +100,6 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Names one issued command: the `number`-th of its seat, counting from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommandId {
-    /// The seat it was issued for.
-    pub seat: sim::Seat,
-    /// Its place in the seat's order of issue.
-    pub number: u32,
-}
-
 /// A peer's name: its Ed25519 public key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PeerId(pub [u8; 32]);

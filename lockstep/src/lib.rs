@@ -107,6 +107,7 @@
 //! Features: `quic` (default) brings QUIC and `live`; `live` alone the network thread, for any transport. Without
 //! either there are sessions, logs and [`Match::over`].
 
+mod command;
 mod doorway;
 mod encoding;
 mod event;
@@ -129,14 +130,15 @@ mod text;
 pub mod ticket;
 mod transport;
 
+pub use command::{CommandId, Issued, Refused};
 pub use event::{
     Asker, Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer,
-    Refused, Status,
+    Status,
 };
 #[doc(hidden)]
 pub use game::guard;
 pub use game::{Counts, Match, world_entries};
-pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
+pub use ids::{Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Hosting, Live, Network};

@@ -10,6 +10,11 @@ pub(crate) const LONGEST_DELAY: u32 = 8;
 pub(crate) const MAX_COMMAND: usize = MAX_BATCH - 200;
 /// Bytes of the longest chat text in it.
 pub(crate) const MAX_CHAT: usize = 400;
+/// Bytes that a command of so many takes in a batch.
+pub(crate) fn room_of(command: usize) -> u32 {
+    u32::try_from(command).unwrap_or(u32::MAX).saturating_add(3)
+}
+
 /// Peers that a match has at most.
 pub(crate) const MAX_PEERS: usize = 16;
 
@@ -19,7 +24,8 @@ pub struct Limits {
     /// Encoded bytes of one own command. Default 400; at most `batch_bytes` − 200, to fit a batch. What others
     /// send is bounded by the protocol itself, so that all peers take in the same.
     pub command_bytes: u32,
-    /// Encoded bytes of one own signed batch. 350 to 700; default 700.
+    /// Encoded bytes of one own signed batch. 350 to 700; default 700. [`turn_bytes`](Self::turn_bytes) says how much
+    /// that leaves for commands.
     pub batch_bytes: u32,
     /// Commands one seat may have issued and not yet seen executed. Default 256.
     pub waiting_commands: u32,
@@ -51,6 +57,14 @@ pub struct Limits {
     /// Bytes of the log that a peer keeps in memory for joiners, and that a joiner accepts. A match with a longer log
     /// admits no joiner. Default 64 MiB, several days of play. The log is held encoded, within twice that memory.
     pub catch_up_bytes: u64,
+}
+
+impl Limits {
+    /// Bytes of commands that a peer's seats have in one turn, all together, at the least: 500 by default. Each
+    /// command takes 3 more than its encoding.
+    pub fn turn_bytes(&self) -> u32 {
+        self.batch_bytes.saturating_sub(200)
+    }
 }
 
 impl Default for Limits {

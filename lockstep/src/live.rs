@@ -4,6 +4,7 @@
 mod alone;
 mod asked;
 mod clock;
+mod doors;
 mod lobby;
 mod log_thread;
 mod network;
@@ -16,16 +17,16 @@ use crate::session::{
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
-    CommandId, Contact, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket,
+    Contact, Event, Issued, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket,
     Traffic, Transport, TurnNumber,
 };
 use alone::Alone;
 use asked::Asked;
+use doors::Doors;
 use log_thread::LogThread;
 use network::{Network as NetworkThread, Shared, ToNetwork};
 use report::Reporter;
 use sim::{RulesId, Seat};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -171,7 +172,7 @@ pub struct Live {
     limits: Limits,
     budget: Duration,
     own_seats: Vec<Seat>,
-    doors: BTreeMap<Seat, Door>,
+    doors: Doors,
     /// What the work that was handed out last asks for, until it is answered.
     asked: Option<Asked>,
     decided: bool,
@@ -181,16 +182,6 @@ pub struct Live {
     /// Commands of turns before this one do not wait any more.
     counted: TurnNumber,
     plan: Plan,
-}
-
-/// What one own seat has issued of late.
-#[derive(Default)]
-struct Door {
-    issued: u32,
-    waiting: u32,
-    /// Commands that may be issued now, in thousandths.
-    allowance: u64,
-    refilled: Duration,
 }
 
 /// Bytes of a log that is kept in memory.
@@ -443,7 +434,7 @@ impl Live {
             limits: config.limits,
             budget: config.budget,
             own_seats: Vec::new(),
-            doors: BTreeMap::new(),
+            doors: Doors::default(),
             asked: None,
             decided: false,
             faulted: false,
@@ -480,10 +471,8 @@ impl Live {
         }
         self.counted = bundle.turn.next();
         for entry in &bundle.entries {
-            if let (crate::log::What::Command(_), Some(door)) =
-                (&entry.what, self.doors.get_mut(&entry.seat))
-            {
-                door.waiting = door.waiting.saturating_sub(1);
+            if matches!(entry.what, crate::log::What::Command(_)) {
+                self.doors.executed(entry.seat);
             }
         }
     }
@@ -494,7 +483,7 @@ impl Live {
             if let Event::Started { own, plan, .. } = event {
                 self.own_seats = own.clone();
                 self.plan = *plan;
-                self.doors = own.iter().map(|seat| (*seat, Door::default())).collect();
+                self.doors.open(own);
             }
         }
     }
@@ -554,42 +543,18 @@ impl TurnSource for Live {
         std::mem::take(&mut shared.events).into()
     }
 
-    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused> {
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<Issued, Refused> {
         self.take_started();
-        let limits = &self.limits;
-        if self.own_seats.is_empty() || !self.shared.lock().takes_commands() {
-            return Err(Refused::NotLive);
-        }
-        let Some(door) = self.doors.get_mut(&seat) else {
-            return Err(Refused::NotOwnSeat);
-        };
-        if command.len() > limits.command_bytes as usize {
-            return Err(Refused::TooLarge {
-                bytes: command.len() as u32,
-                limit: limits.command_bytes,
-            });
-        }
-        let now = self.shared.now();
-        let rate = u64::from(limits.commands_per_s);
-        let earned = (now - door.refilled).as_micros() as u64 * rate / 1_000;
-        door.allowance = if door.issued == 0 {
-            2_000 * rate
-        } else {
-            (door.allowance + earned).min(2_000 * rate)
-        };
-        door.refilled = now;
-        if door.waiting >= limits.waiting_commands || door.allowance < 1_000 {
-            return Err(Refused::RateLimited);
-        }
-        let number = door.issued;
+        let (now, queue) = (self.shared.now(), self.shared.lock().queue());
+        let queue = queue.filter(|_| !self.own_seats.is_empty());
+        let queue = queue.ok_or(Refused::NotLive)?;
+        let of = (seat, command.len());
+        let issued = self.doors.admit(of, now, queue, &self.limits)?;
         if !self.tell(Input::Issue { seat, command }) {
             return Err(Refused::RateLimited);
         }
-        let door = self.doors.get_mut(&seat).expect("the door was just seen");
-        door.allowance -= 1_000;
-        door.issued += 1;
-        door.waiting += 1;
-        Ok(CommandId { seat, number })
+        self.doors.pass(of);
+        Ok(issued)
     }
 
     fn own_seats(&self) -> &[Seat] {

@@ -65,7 +65,7 @@
 //! [`pace`](TurnSource::pace), and answer after the last.
 
 use crate::log::{Bundle, Start};
-use crate::{CommandId, Event, Refused, Status, TurnNumber};
+use crate::{Event, Issued, Refused, Status, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,7 +164,7 @@ pub trait TurnSource {
     ///
     /// # Errors
     /// [`Refused`]: the command was not taken and will not be executed.
-    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused>;
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<Issued, Refused>;
 
     /// Seats of this peer; empty before the start, for spectators and for replays.
     fn own_seats(&self) -> &[Seat];
@@ -192,7 +192,7 @@ impl<T: TurnSource + ?Sized> TurnSource for Box<T> {
     fn events(&mut self) -> Vec<Event> {
         (**self).events()
     }
-    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused> {
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<Issued, Refused> {
         (**self).issue(seat, command)
     }
     fn own_seats(&self) -> &[Seat] {

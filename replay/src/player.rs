@@ -4,7 +4,7 @@ use crate::reader::Cursor;
 use crate::{Error, KeyframeAt, Reader};
 use lockstep::log::{Bundle, Record, What};
 use lockstep::source::{Answer, TurnSource, Work, WrongAnswer};
-use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, Status, TurnNumber};
+use lockstep::{EndReason, Ended, Event, Issued, Plan, Refused, Status, TurnNumber};
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -509,7 +509,7 @@ impl TurnSource for Player {
         std::mem::take(&mut self.events)
     }
 
-    fn issue(&mut self, _: Seat, _: Vec<u8>) -> Result<CommandId, Refused> {
+    fn issue(&mut self, _: Seat, _: Vec<u8>) -> Result<Issued, Refused> {
         Err(Refused::NotLive)
     }
 

@@ -65,6 +65,15 @@ fn documented_lines_have_their_fields() {
         },
         json!({"event":"stall","turn":7,"waiting_on":[0,2],"ms":1250}),
     );
+    let seat = Seat(1);
+    holds(
+        &Event::Backlog { seat, commands: 3 },
+        json!({"event":"backlog","seat":1,"commands":3}),
+    );
+    holds(
+        &Event::BacklogEnded { seat },
+        json!({"event":"backlog","seat":1,"commands":0}),
+    );
     holds(
         &Event::PlanChanged {
             turn: TurnNumber(9),

@@ -1,8 +1,10 @@
 //! The loop of the network thread, and what it shares with the game thread.
 
 use super::clock::Clock;
+use super::doors::Queue;
 use super::log_thread::{LogThread, Told};
 use super::report::{Request, Untold};
+use crate::limits::room_of;
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
 use crate::{
@@ -40,6 +42,7 @@ pub(super) struct Sharing {
     /// The last event.
     ended: Option<Event>,
     pub status: Status,
+    queue: Queue,
     pub stats: Stats,
     pub traffic: Traffic,
 }
@@ -59,6 +62,7 @@ impl Default for Shared {
                 started: None,
                 ended: None,
                 status: Status::Lobby,
+                queue: Queue::default(),
                 stats: Stats::default(),
                 traffic: Traffic::default(),
             }),
@@ -93,15 +97,17 @@ impl Sharing {
             .count() as u32
     }
 
-    pub(super) fn takes_commands(&self) -> bool {
-        !matches!(
+    /// Where commands are taken, what stands before them.
+    pub(super) fn queue(&self) -> Option<Queue> {
+        let none = matches!(
             self.status,
             Status::Lobby
                 | Status::Loading
                 | Status::CatchingUp { .. }
                 | Status::Desynced
                 | Status::Ended
-        )
+        );
+        (!none).then_some(self.queue)
     }
 
     /// Hands out the last event. Work that is left belongs to turns that do not count any more.
@@ -294,6 +300,10 @@ impl Network {
     }
 
     fn handle(&mut self, input: Input<'_>) {
+        let taken = match &input {
+            Input::Issue { command, .. } => room_of(command.len()),
+            _ => 0,
+        };
         for output in self.session.handle(self.shared.now(), input) {
             self.carry_out(output);
         }
@@ -307,7 +317,10 @@ impl Network {
                 self.carry_out(output);
             }
         }
-        self.shared.lock().status = self.session.status();
+        let mut shared = self.shared.lock();
+        shared.status = self.session.status();
+        shared.queue.outlook = self.session.outlook();
+        shared.queue.taken += u64::from(taken);
     }
 
     fn take_from_log(&mut self) {

@@ -45,6 +45,56 @@ fn an_answer_that_nothing_asked_for_is_refused_and_changes_nothing() {
     assert_eq!(live.answer(ready()), Err(WrongAnswer::NotAsked));
 }
 
+#[test]
+fn commands_that_two_turns_do_not_hold_are_refused_by_name() {
+    let mut config = Config::default();
+    config.host.terms.plan.ticks = 1;
+    let live = Live::single_player(vec![1], RulesId([0; 16]), config);
+    let mut live = live.expect("it needs no network");
+    let (mut issued, mut executed, mut told) = (Vec::new(), Vec::new(), Vec::new());
+    let mut refused = 0;
+    while executed.len() < 30 {
+        live.wait(Duration::from_millis(2));
+        while let Some(work) = live.next(Duration::ZERO) {
+            let answer = match work {
+                Work::New { .. } | Work::Load { .. } => ready(),
+                Work::Save { .. } => Answer::Saved(Vec::new()),
+                Work::Execute(bundle) => {
+                    let turns = bundle.entries.iter().map(|_| bundle.turn);
+                    executed.extend(turns);
+                    Answer::Executed {
+                        checksum: Checksum(0),
+                        outcome: None,
+                        step: Duration::ZERO,
+                    }
+                }
+            };
+            live.answer(answer).expect("it was asked for");
+        }
+        told.extend(live.events());
+        // A turn holds two of these.
+        match live.issue(Seat(0), vec![7; 240]) {
+            Ok(of) => issued.push(of),
+            Err(Refused::Backlog { bytes, limit }) => {
+                assert!(bytes <= limit && bytes + 243 > limit, "{bytes} of {limit}");
+                refused += 1;
+            }
+            Err(other) => assert_eq!((other, issued.len()), (Refused::NotLive, 0)),
+        }
+    }
+    assert!(refused > 0, "{} were taken at once", issued.len());
+    let begins = |event: &Event| matches!(event, Event::Backlog { .. });
+    assert!(told.iter().any(begins), "{told:?}");
+    for (at, (of, turn)) in issued.iter().zip(&executed).enumerate() {
+        // A batch may be sealed while the command is on its way to the network thread.
+        let off = turn.0.abs_diff(of.turn.0);
+        assert!(
+            of.id.number == at as u32 && off <= 1,
+            "{of:?} in turn {turn}"
+        );
+    }
+}
+
 /// A world with a command that cannot be written.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Mute;

@@ -18,6 +18,7 @@ mod links;
 mod lobby;
 mod membership;
 mod player;
+mod reading;
 mod rejoin;
 mod serving;
 mod timers;
@@ -38,6 +39,7 @@ pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
+pub use reading::Outlook;
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 
@@ -52,8 +54,8 @@ pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, Status};
-use sim::{Checksum, Seat};
+use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId};
+use sim::Checksum;
 use std::time::Duration;
 
 /// One match's protocol state on one peer.
@@ -209,65 +211,6 @@ impl Session {
             Phase::Over => return None,
         }
         timers.first()
-    }
-
-    /// Where the match stands.
-    pub fn status(&self) -> Status {
-        match &self.phase {
-            Phase::Lobby(lobby) => lobby.status(),
-            Phase::Rejoin(joiner) => joiner.status(),
-            Phase::Playing(playing) => playing.status(self.core.now),
-            Phase::Over => Status::Ended,
-        }
-    }
-
-    /// Seats of this peer, once the lobby has given it some.
-    pub fn own_seats(&self) -> &[Seat] {
-        match &self.phase {
-            Phase::Lobby(lobby) => lobby.own_seats(),
-            Phase::Rejoin(joiner) => joiner.own_seats(),
-            Phase::Playing(playing) => playing.own_seats(),
-            Phase::Over => &[],
-        }
-    }
-
-    /// Addresses of the members of the lobby or the peers of the match, best ones first: a transport
-    /// [keeps places](crate::Transport::keep_places) for dials from there.
-    pub fn member_addresses(&self) -> Vec<String> {
-        match &self.phase {
-            Phase::Lobby(lobby) => lobby.member_addresses(),
-            Phase::Playing(playing) => playing.member_addresses(),
-            Phase::Rejoin(_) | Phase::Over => Vec::new(),
-        }
-    }
-
-    /// What has been measured so far; the links are those that are up now.
-    pub fn stats(&self) -> Stats {
-        let mut stats = match &self.phase {
-            Phase::Playing(playing) => playing.stats(self.core.now),
-            _ => self.ended_stats.clone(),
-        };
-        let pings = match &self.phase {
-            Phase::Lobby(lobby) => lobby.pings(),
-            _ => &[],
-        };
-        let in_full =
-            |(peer, ms): &(crate::PeerId, u16)| (*peer, Duration::from_millis((*ms).into()));
-        stats.pings = pings.iter().map(in_full).collect();
-        stats.links = self
-            .core
-            .links
-            .values()
-            .filter_map(|link| {
-                let (peer, _) = link.proved?;
-                Some(LinkStats {
-                    peer,
-                    rtt: link.quality.rtt.or(link.probed),
-                    lost_of_64: link.quality.loss_per_64(),
-                })
-            })
-            .collect();
-        stats
     }
 
     fn take(&mut self, input: Input<'_>) {

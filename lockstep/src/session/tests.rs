@@ -29,8 +29,8 @@ use crate::log::{
     Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Tail, TailChange, Terms,
 };
 use crate::sign::KeyedHash;
-use crate::{Incarnation, Limits, MatchId, PeerId, Plan, TurnNumber};
-use sim::{Outcome, RulesId, SeatState};
+use crate::{Incarnation, Limits, MatchId, PeerId, Plan, Status, TurnNumber};
+use sim::{Outcome, RulesId, Seat, SeatState};
 use std::sync::Arc;
 
 const DELAY: Duration = Duration::from_millis(30);

@@ -73,7 +73,7 @@ impl Player {
     /// A peer that promises seals nothing more in this epoch. Without a batch of it by a quorum no peer attests the log up
     /// to where it began, and a joiner that it has admitted, and that votes in it, could not take its place: so the first one
     /// is sealed even if the turn that calls for it is not over.
-    fn seal_before_promise(&mut self, core: &Core) {
+    fn seal_before_promise(&mut self, core: &mut Core) {
         let newest = self.ledger.batches.newest(self.ledger.places.me());
         if newest.is_none_or(|newest| newest.batch.epoch < self.membership.epoch()) {
             self.seal_due(core);

@@ -14,7 +14,6 @@ mod traffic;
 
 pub(crate) use begin::Settings;
 
-use super::Output;
 use super::contract::{PeerStats, Stats};
 use super::core::Core;
 use super::ending::{Ending, Stage};
@@ -27,6 +26,7 @@ use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
 use super::wire::Control;
+use super::{Outlook, Output};
 use crate::log::{Lead, Peers, Record, RosterChange, SignedBatch, What};
 use crate::{
     Contact, EndReason, Event, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Status,
@@ -328,6 +328,10 @@ impl Player {
         self.turns.lead(at, self.there())
     }
 
+    pub(crate) fn outlook(&self) -> Outlook {
+        self.turns.outlook()
+    }
+
     pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
         self.turns.issue(seat, command);
     }
@@ -414,10 +418,12 @@ impl Player {
         }
     }
 
-    fn seal_due(&mut self, core: &Core) {
+    fn seal_due(&mut self, core: &mut Core) {
         let gate = self.gate(core.now);
         let sealed = self.turns.seal_due(&gate, &mut self.ledger, seal(core));
         self.note_sealed(sealed);
+        let news = self.turns.backlog_news().into_iter();
+        core.out.extend(news.map(Output::Event));
     }
 
     fn seal_leaving(&mut self, core: &Core) {

@@ -21,9 +21,9 @@ pub(crate) use delivery::World;
 pub(crate) use seal::{Seal, Sealed};
 pub(crate) use snapshots::SignedSnapshot;
 
-use super::Output;
 use super::ledger::{Ledger, LogWindow};
 use super::timers::{Timer, Timers};
+use super::{Outlook, Output};
 use crate::limits::MAX_CHAT;
 use crate::log::{Formed, Keyframe, Lead, Metered, Record, RosterChange, TurnFold, Voters, What};
 use crate::text::tidy_text;
@@ -148,6 +148,19 @@ impl Turns {
 
     pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
         self.own.issue(seat, command);
+    }
+
+    /// What a command that is issued now has before it.
+    pub(crate) fn outlook(&self) -> Outlook {
+        Outlook {
+            next: TurnNumber(self.sealed),
+            waiting: self.own.waiting_bytes(),
+        }
+    }
+
+    /// What the game is to be told of commands that wait.
+    pub(crate) fn backlog_news(&mut self) -> Vec<Event> {
+        self.own.news()
     }
 
     pub(crate) fn chat(&mut self, text: &str, limits: &Limits, now: Duration) {

@@ -1,8 +1,9 @@
 //! This peer's own seats: their commands, chat and pauses, until they are in the log.
 
-use crate::Limits;
+use crate::limits::room_of;
 use crate::log::{Batch, Formed, LogEntry, TurnFold, What, seats_with_commands};
 use crate::text::tidy_text;
+use crate::{Event, Limits};
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,6 +32,9 @@ struct OwnSeat {
     /// Sealed batches with commands of this seat whose turns are not complete: turn, first number, count.
     in_flight: VecDeque<(u32, u32, usize)>,
     notes: VecDeque<What>,
+    /// Commands that the last batch with room for commands had no room for, and whether the game was told of some.
+    behind: usize,
+    told: bool,
 }
 
 /// A seat's commands in the batch of a turn.
@@ -75,6 +79,18 @@ impl OwnSeats {
             self.chats.push_back(now);
             self.note(What::Chat(text));
         }
+    }
+
+    /// Bytes in a batch of all commands that none holds yet.
+    pub(super) fn waiting_bytes(&self) -> u32 {
+        let commands = self.seats.iter().flat_map(OwnSeat::unsealed);
+        commands.map(|command| room_of(command.len())).sum()
+    }
+
+    /// What the game is to be told of commands that wait for more than one batch.
+    pub(super) fn news(&mut self) -> Vec<Event> {
+        let news = self.seats.iter_mut().filter_map(OwnSeat::news);
+        news.collect()
     }
 
     /// A turn is complete in which so many commands of each seat counted.
@@ -128,6 +144,9 @@ impl OwnSeats {
             let (used, number) = self.seats[at].fill_commands(batch.turn.0, room, entries);
             (room, *first) = (room - used, number);
         }
+        for seat in self.seats.iter_mut().filter(|_| !paused) {
+            seat.behind = seat.unsealed().count();
+        }
         parts.sort_by_key(|(seat, ..)| *seat);
         for (_, entries, first) in parts {
             batch.entries.extend(entries);
@@ -161,7 +180,24 @@ impl OwnSeat {
             sealed: 0,
             in_flight: VecDeque::new(),
             notes: VecDeque::new(),
+            behind: 0,
+            told: false,
         }
+    }
+
+    /// The commands that no batch holds that counts.
+    fn unsealed(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.waiting.iter().skip(self.sealed)
+    }
+
+    fn news(&mut self) -> Option<Event> {
+        let (seat, commands) = (self.seat, self.behind as u32);
+        let is_behind = commands > 0;
+        let is_news = std::mem::replace(&mut self.told, is_behind) != is_behind;
+        is_news.then_some(match is_behind {
+            true => Event::Backlog { seat, commands },
+            false => Event::BacklogEnded { seat },
+        })
     }
 
     fn issue(&mut self, command: Vec<u8>) {
@@ -207,7 +243,7 @@ impl OwnSeat {
         let from = self.sealed;
         let mut used = 5;
         while let Some(command) = self.waiting.get(self.sealed) {
-            let bytes = 3 + command.len();
+            let bytes = room_of(command.len()) as usize;
             if used + bytes > room {
                 break;
             }
@@ -311,6 +347,35 @@ mod tests {
             own.seats[0].completed(turn, batch.entries.len(), false);
         }
         assert_eq!(seen, (0..10).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_backlog_is_told_of_when_it_begins_and_when_it_ends() {
+        let limits = Limits::default();
+        let (mut own, seat) = (own(Seat(0)), Seat(0));
+        for _ in 0..5 {
+            own.issue(seat, vec![7; 200]);
+        }
+        assert_eq!(own.waiting_bytes(), 5 * 203);
+        let mut told = Vec::new();
+        for (turn, paused) in [(2, false), (3, true), (4, false), (5, false), (6, false)] {
+            let mut batch = batch(turn);
+            own.fill(&mut batch, paused, &limits);
+            told.push((batch.entries.len(), own.news()));
+            own.seats[0].completed(turn, batch.entries.len(), false);
+        }
+        let begins = Event::Backlog { seat, commands: 3 };
+        let ends = Event::BacklogEnded { seat };
+        let none = Vec::new;
+        let expected = [
+            (2, vec![begins]),
+            (0, none()),
+            (2, none()),
+            (1, vec![ends]),
+            (0, none()),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(own.waiting_bytes(), 0);
     }
 
     #[test]
