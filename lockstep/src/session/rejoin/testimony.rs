@@ -147,7 +147,7 @@ impl Contradiction {
 mod tests {
     use super::*;
     use crate::log::fixture::{decided, false_alarm, report, signer, start, turn, turns};
-    use crate::log::{Record, Value, What};
+    use crate::log::{Equivocation, Record, Value, What};
 
     fn log(records: &[Record]) -> VerifiedLog {
         VerifiedLog::of(start(3), records, &signer(0))
@@ -234,6 +234,31 @@ mod tests {
         assert_eq!(other.head().turns(), 30, "it follows");
         let found = contradicted(&testimony([20, 15]), &other);
         assert_eq!(found, Some((Peers(0b011), 19)));
+    }
+
+    #[test]
+    fn turns_that_a_proved_cheat_sealed_twice_are_taken_back() {
+        // The recording alone tells of 12 turns that stay; no other peer has signed them.
+        let own = log(&turns(20));
+        let testimony = Testimony::of(&own, 2, &[], &signer(2));
+        for (cheats, contradicts) in [(Peers(0b010), false), (Peers::default(), true)] {
+            let mut other = turns(10);
+            let hash = log(&other).head().hash();
+            let value = Value {
+                cheats,
+                ..Value::of(Peers(0b101), 10).with_log(hash)
+            };
+            let mut change = decided(&start(3), 0, value);
+            let signed = |byte| report(1, 0, (10, LogHash([byte; 16])), None);
+            let proofs = cheats.iter().map(|_| Equivocation(signed(1), signed(2)));
+            change.proofs = proofs.collect();
+            other.push(Record::Roster(change));
+            other.extend(invented(10, 30));
+            let other = log(&other);
+            assert_eq!(other.head().turns(), 30, "it follows");
+            let found = contradicted(&testimony, &other);
+            assert_eq!(found.is_some(), contradicts, "{cheats:?}");
+        }
     }
 
     #[test]
