@@ -452,28 +452,32 @@ impl Player {
         heard
     }
 
-    /// The members in reach: a link to them carries both ways, or such links lead to two others that hear them. One alone
-    /// may say so to keep this peer from them.
+    /// The members in reach: a link to them carries both ways, or such links lead to two others that hear them, and that
+    /// they hear as far as they say. One alone may say so to keep this peer from them.
     pub(super) fn in_reach(&self, core: &Core) -> Peers {
         let window = self.heard_window();
-        let links = core.links.values().filter_map(|link| {
-            let carries = link.heard_at + window > core.now
-                && link.quality.heard & bit(self.ledger.places.me()) != 0;
-            let member = self.member_at(link)?;
-            carries.then_some((member, link.quality.heard))
-        });
-        // By place: of several links to one any.
-        let links: BTreeMap<usize, u16> = links.collect();
+        let lately = core.links.values();
+        let lately = lately.filter(|link| link.heard_at + window > core.now);
+        // By place, whom each member hears.
+        let mut heard: BTreeMap<usize, u16> = BTreeMap::new();
+        for link in lately {
+            if let Some(member) = self.member_at(link) {
+                *heard.entry(member).or_default() |= link.quality.heard;
+            }
+        }
+        let hears = |at: usize, other: usize| heard.get(&at).map(|of| of & bit(other) != 0);
+        let hears_me = |at: usize| hears(at, self.ledger.places.me()) == Some(true);
         let by_others = |at: usize| {
-            let hear = links
-                .iter()
-                .filter(|(by, heard)| **by != at && **heard & bit(at) != 0);
-            hear.count() >= 2
+            let between = heard
+                .keys()
+                .filter(|by| **by != at && hears_me(**by) && hears(**by, at) == Some(true));
+            // Links may carry one way alone.
+            between.filter(|by| hears(at, **by) != Some(false)).count() >= 2
         };
         let voters = self.membership.voters().members().iter();
         let reached = voters.filter(|at| {
             let at = usize::from(*at);
-            links.contains_key(&at) || by_others(at)
+            hears_me(at) || by_others(at)
         });
         reached.collect()
     }
