@@ -2,6 +2,7 @@
 
 pub mod lost;
 pub mod network;
+pub mod orders;
 pub mod recording;
 pub mod rejoin;
 pub mod stopped;

@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{lost, network, recording, rejoin, stopped, world};
+use tests::numbers::{lost, network, orders, recording, rejoin, stopped, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -35,6 +35,21 @@ enum What {
         /// Match time to play
         #[arg(long, default_value_t = 600)]
         seconds: u64,
+        /// Impairment of each peer's outgoing packets
+        #[arg(long)]
+        impair: Option<String>,
+    },
+    /// Latency of commands that peers over loopback issue at given rates, 200 ms × 2
+    Orders {
+        /// Peers
+        #[arg(long, default_value_t = 8)]
+        peers: u8,
+        /// Match time to play
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Commands a second of each seat, and their bytes
+        #[arg(long, value_delimiter = ',', default_value = "50x10,5x380")]
+        rates: Vec<orders::Rate>,
         /// Impairment of each peer's outgoing packets
         #[arg(long)]
         impair: Option<String>,
@@ -103,6 +118,17 @@ fn main() -> ExitCode {
                 impair: impair.as_deref(),
             });
         }
+        What::Orders {
+            peers,
+            seconds,
+            rates,
+            impair,
+        } => orders::print(&orders::Wanted {
+            peers,
+            seconds,
+            rates: &rates,
+            impair: impair.as_deref(),
+        }),
         What::Lost {
             peers,
             rounds,
