@@ -91,6 +91,8 @@ pub struct Judge {
     worlds: BTreeMap<Hash, Checksum>,
     /// The turns that peers handed out before a quorum could know of them: peer, turn, and when.
     unsure: Vec<(usize, u32, Duration)>,
+    /// Whether a peer was refused, hostile or not.
+    refused: bool,
     /// The words of players, by seat and kind.
     said: BTreeMap<(Seat, u8), Vec<Saying>>,
 }
@@ -184,6 +186,8 @@ impl Judge {
 
     /// A session told the game something.
     pub fn told(&mut self, peer: usize, event: &Event) {
+        self.refused |=
+            matches!(event, Event::Ended(of) if matches!(of.reason, EndReason::Refused(_)));
         if self.scenario.is_hostile(peer) {
             return;
         }

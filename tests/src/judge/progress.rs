@@ -72,9 +72,7 @@ impl Judge {
     pub(super) fn check_progress(&self) {
         // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
-        let refused = |of: &Ended| matches!(of.reason, EndReason::Refused(_));
-        let mut ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
-        let waits = ends.any(refused) || self.scenario.hostile().any(early);
+        let waits = self.refused || self.scenario.hostile().any(early);
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
