@@ -458,7 +458,7 @@ impl Player {
         let window = self.heard_window();
         let lately = core.links.values();
         let lately = lately.filter(|link| link.heard_at + window > core.now);
-        // By place, whom each member hears.
+        // By place, the members that each member hears.
         let mut heard: BTreeMap<usize, u16> = BTreeMap::new();
         for link in lately {
             if let Some(member) = self.member_at(link) {
