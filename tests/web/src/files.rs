@@ -32,7 +32,7 @@ pub fn wrong(folder: &Path) -> Result<Vec<Wrong>, String> {
         (
             "Ünï rules.replay",
             other_rules(folder)?,
-            "was played by rules",
+            "was played under rules",
         ),
     ])
 }
