@@ -67,7 +67,9 @@ impl Membership {
             let heard = self.suspicion.heard_lately(voters, ledger.places.me());
             let view = self.view(&seen, around);
             let present = heard.without(suspects.or(unwanted).or(excused));
-            seen.present = present.without(self.doubted(&view));
+            // Where batches are only late, a coordinator alone removes no peer that tells of them.
+            let doubted = self.doubted(&view).and(self.votes.long_doubted(around.now));
+            seen.present = present.without(doubted);
         }
         seen
     }
@@ -148,6 +150,16 @@ impl Membership {
         let first = self.first_in_turn(around, ledger)?;
         let knows = !lost.and(to_go).is_empty() || self.suspicion.is_linked(first);
         knows.then_some(first)
+    }
+
+    /// Looks whose promises tell of what this peer cannot see.
+    pub(super) fn watch_doubts(&mut self, around: &Surroundings, ledger: &Ledger) {
+        if self.votes.promised(|_| true).is_empty() {
+            return;
+        }
+        let seen = self.observe(None, around, ledger);
+        let doubted = self.doubted(&self.view(&seen, around));
+        self.votes.note_doubted(doubted, around.now);
     }
 
     /// Looks whether it is still the turn of the peer that is to begin a change.

@@ -381,6 +381,7 @@ impl Membership {
             to_remove: to_remove.or(self.replaced(now, ledger)),
         };
         let events = self.suspicion.watch(&seen, ledger);
+        self.watch_doubts(around, ledger);
         self.watch_succession(around, ledger);
         events
     }

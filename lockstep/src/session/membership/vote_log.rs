@@ -15,6 +15,8 @@ const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
 const ROUNDS_AT_ONCE: u32 = 12;
 /// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
+/// What a promise tells of may be on its way for so long, over links that lose much.
+const DOUBTED_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct VoteLog {
     me: u8,
@@ -31,6 +33,8 @@ pub(super) struct VoteLog {
     attempts: u32,
     /// All that were to go at any time of this epoch.
     to_go: Peers,
+    /// Since when the newest promises of voters tell of what this peer cannot see.
+    doubted_since: BTreeMap<u8, Duration>,
 }
 
 /// A vote, and whether this peer's own part in the agreement has been told of it.
@@ -71,6 +75,7 @@ impl VoteLog {
             attempt_at: now,
             attempts: 0,
             to_go: Peers::default(),
+            doubted_since: BTreeMap::new(),
         }
     }
 
@@ -82,6 +87,7 @@ impl VoteLog {
         self.attempt_at = now;
         self.attempts = 0;
         self.to_go = Peers::default();
+        self.doubted_since.clear();
     }
 
     /// Whether votes of an epoch are kept now.
@@ -260,6 +266,21 @@ impl VoteLog {
         promises.map(|(from, _)| from).collect()
     }
 
+    /// These voters have promises that tell of what this peer cannot see.
+    pub(super) fn note_doubted(&mut self, doubted: Peers, now: Duration) {
+        self.doubted_since.retain(|peer, _| doubted.contains(*peer));
+        for peer in doubted.iter() {
+            self.doubted_since.entry(peer).or_insert(now);
+        }
+    }
+
+    /// The voters of which that is so for longer than links take.
+    pub(super) fn long_doubted(&self, now: Duration) -> Peers {
+        let since = self.doubted_since.iter();
+        let long = since.filter(|(_, since)| **since + DOUBTED_AFTER <= now);
+        long.map(|(peer, _)| *peer).collect()
+    }
+
     /// The signature by which a peer accepted in a ballot.
     pub(super) fn accept_of(&self, peer: u8, ballot: Ballot) -> Option<[u8; 64]> {
         let vote = self.votes.get(&(self.epoch, peer, ACCEPT))?;
@@ -299,6 +320,18 @@ mod tests {
 
     fn prepare(round: u32, peer: u8) -> Message {
         Message::Prepare(Ballot { round, peer })
+    }
+
+    #[test]
+    fn a_promise_is_doubted_once_what_it_tells_of_is_long_overdue() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        let (second, both) = (Duration::from_secs(1), Peers(0b110));
+        log.note_doubted(Peers(0b010), second);
+        log.note_doubted(both, second * 3 / 2);
+        assert_eq!(log.long_doubted(second * 2), Peers(0b010));
+        assert_eq!(log.long_doubted(second * 5 / 2), both);
+        log.note_doubted(Peers(0b100), second * 3);
+        assert_eq!(log.long_doubted(second * 3), Peers(0b100));
     }
 
     #[test]
