@@ -47,7 +47,7 @@ enum What {
         /// Match time to play
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// Commands a second of each seat, and their bytes
+        /// Commands a second of each seat, and their bytes: a match for each
         #[arg(long, value_delimiter = ',', default_value = "50x10,5x380")]
         rates: Vec<orders::Rate>,
         /// Impairment of each peer's outgoing packets
@@ -123,12 +123,16 @@ fn main() -> ExitCode {
             seconds,
             rates,
             impair,
-        } => orders::print(&orders::Wanted {
-            peers,
-            seconds,
-            rates: &rates,
-            impair: impair.as_deref(),
-        }),
+        } => {
+            for rate in rates {
+                orders::print(&orders::Wanted {
+                    peers,
+                    seconds,
+                    rate,
+                    impair: impair.as_deref(),
+                });
+            }
+        }
         What::Lost {
             peers,
             rounds,

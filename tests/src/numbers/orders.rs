@@ -15,8 +15,8 @@ pub struct Wanted<'a> {
     pub peers: u8,
     /// Match time.
     pub seconds: u64,
-    /// Commands a second of each seat, with their bytes.
-    pub rates: &'a [Rate],
+    /// What each seat issues.
+    pub rate: Rate,
     /// Impairment of each peer's outgoing packets.
     pub impair: Option<&'a str>,
 }
@@ -90,14 +90,13 @@ pub fn print(wanted: &Wanted<'_>) {
         all.map(|peer| peer.join().expect("no peer panics"))
             .collect()
     });
-    let rates = wanted.rates.iter();
-    let rates = rates.map(|of| format!("{} a second of {} bytes", of.per_second, of.bytes));
     println!(
-        "{} peers, 200x2, {}: {} s, each seat {}",
+        "{} peers, 200x2, {}: {} s, each seat {} commands a second of {} bytes",
         wanted.peers,
         wanted.impair.unwrap_or("clean loopback"),
         wanted.seconds,
-        rates.collect::<Vec<_>>().join(" and "),
+        wanted.rate.per_second,
+        wanted.rate.bytes,
     );
     let mut latencies: Vec<f64> = outcomes
         .iter()
@@ -148,7 +147,8 @@ fn config(number: u8, wanted: &Wanted<'_>) -> Config {
 fn play(mut live: Live, wanted: &Wanted<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut waiting: VecDeque<(Instant, TurnNumber)> = VecDeque::new();
-    let mut due: Vec<(Instant, Rate)> = Vec::new();
+    // Commands are issued from the first turn on.
+    let mut due: Option<Instant> = None;
     let mut own: Option<Seat> = None;
     loop {
         live.wait(Duration::from_millis(1));
@@ -159,6 +159,7 @@ fn play(mut live: Live, wanted: &Wanted<'_>) -> Outcome {
                 },
                 Work::Save { .. } => Answer::Saved(vec![7; 9]),
                 Work::Execute(bundle) => {
+                    due.get_or_insert_with(now);
                     let mine = bundle
                         .entries
                         .iter()
@@ -182,7 +183,6 @@ fn play(mut live: Live, wanted: &Wanted<'_>) -> Outcome {
             match event {
                 Event::Started { own: seats, .. } => {
                     own = seats.first().copied();
-                    due = wanted.rates.iter().map(|rate| (now(), *rate)).collect();
                 }
                 Event::Backlog { .. } => outcome.told += 1,
                 Event::Ended(_) => {
@@ -192,20 +192,18 @@ fn play(mut live: Live, wanted: &Wanted<'_>) -> Outcome {
                 _ => {}
             }
         }
-        for (at, rate) in &mut due {
-            if now() < *at {
-                continue;
+        let Some(at) = due.as_mut().filter(|at| **at <= now()) else {
+            continue;
+        };
+        *at += Duration::from_secs(1) / wanted.rate.per_second;
+        match live.issue(own.unwrap_or_default(), vec![7; wanted.rate.bytes]) {
+            Ok(issued) => {
+                outcome.issued += 1;
+                waiting.push_back((now(), issued.turn));
             }
-            *at += Duration::from_secs(1) / rate.per_second;
-            match live.issue(own.unwrap_or_default(), vec![7; rate.bytes]) {
-                Ok(issued) => {
-                    outcome.issued += 1;
-                    waiting.push_back((now(), issued.turn));
-                }
-                Err(Refused::Backlog { .. }) => outcome.backlog += 1,
-                Err(Refused::RateLimited) => outcome.limited += 1,
-                Err(_) => {}
-            }
+            Err(Refused::Backlog { .. }) => outcome.backlog += 1,
+            Err(Refused::RateLimited) => outcome.limited += 1,
+            Err(_) => {}
         }
     }
 }
