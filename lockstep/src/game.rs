@@ -213,8 +213,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     /// Issues a command for this peer's first seat. It is executed some turns later, on every peer alike.
     ///
     /// One click is one command: an order to forty units names them all in one, for the number of commands per second
-    /// and the bytes of each are bounded, and of all that one turn holds ([`Limits`](crate::Limits)). What does not fit the
-    /// next turn waits for the one behind it ([`Event::Backlog`]); what does not fit that either is refused.
+    /// and the bytes of each are bounded ([`Limits`](crate::Limits)), and so are the bytes of a turn. A command that does
+    /// not fit the next turn waits for the one behind it ([`Event::Backlog`]); a command that fits neither is refused.
     ///
     /// # Errors
     /// [`Refused`]: the command was not taken and will not be executed.

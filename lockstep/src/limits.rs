@@ -60,8 +60,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Bytes of commands that a peer's seats have in one turn, all together, at the least: 500 by default. Each
-    /// command takes 3 more than its encoding.
+    /// Bytes of commands that a peer's seats have in one turn, all together: 500 by default. Each command takes 3 more
+    /// than its encoding. A chat text in the same batch leaves less, as do the checksums of a world that catches up.
     pub fn turn_bytes(&self) -> u32 {
         self.batch_bytes.saturating_sub(200)
     }

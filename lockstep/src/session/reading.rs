@@ -16,7 +16,7 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The turn whose batch holds the last of so many bytes that wait, where each batch has room for `room` of them.
+    /// The turn of the batch that holds the last of so many waiting bytes, where each batch has room for `room` bytes.
     pub fn turn_of(&self, bytes: u32, room: u32) -> TurnNumber {
         let batches = bytes.saturating_sub(1) / room.max(1);
         TurnNumber(self.next.0.saturating_add(batches))

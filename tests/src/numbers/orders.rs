@@ -1,4 +1,5 @@
-//! Matches of peers over QUIC on loopback, whose players issue commands at given rates: latency, and what was refused.
+//! Matches of peers over QUIC on loopback. Their players issue commands at a given rate. A row tells latencies and
+//! refusals.
 
 use super::now;
 use lockstep::quic::{Impairments, QuicConfig, Ways};
@@ -143,7 +144,7 @@ fn config(number: u8, wanted: &Wanted<'_>) -> Config {
     config
 }
 
-/// Plays one peer's part, whose world only counts.
+/// Plays one peer's part, with a world that only counts.
 fn play(mut live: Live, wanted: &Wanted<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut waiting: VecDeque<(Instant, TurnNumber)> = VecDeque::new();

@@ -152,7 +152,7 @@ impl Membership {
         knows.then_some(first)
     }
 
-    /// Looks whose promises tell of what this peer cannot see.
+    /// Looks for voters with promises that this peer cannot follow, and since when there are any.
     pub(super) fn watch_doubts(&mut self, around: &Surroundings, ledger: &Ledger) {
         if self.votes.promised(|_| true).is_empty() {
             return;
