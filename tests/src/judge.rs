@@ -12,7 +12,6 @@ mod core;
 mod desync;
 mod durable;
 mod log;
-mod metered;
 mod no_loss;
 mod progress;
 mod signed;
@@ -26,7 +25,7 @@ use lockstep::log::{
     Accepted, Bundle, EncodedLog, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer,
     Start, What,
 };
-use lockstep::{EndReason, Ended, Event, Fault, PeerId, Plan};
+use lockstep::{EndReason, Ended, Event, Fault, PeerId, Plan, Rejoin};
 use log::Log;
 use no_loss::Saying;
 use signed::Hash;
@@ -91,8 +90,6 @@ pub struct Judge {
     worlds: BTreeMap<Hash, Checksum>,
     /// The turns that peers handed out before a quorum could know of them: peer, turn, and when.
     unsure: Vec<(usize, u32, Duration)>,
-    /// Whether a peer was refused, hostile or not.
-    refused: bool,
     /// The words of players, by seat and kind.
     said: BTreeMap<(Seat, u8), Vec<Saying>>,
 }
@@ -131,14 +128,19 @@ impl PeerFile {
         logs.filter(|log| log.start.is_some())
     }
 
+    /// The reason of its end.
+    fn ended_by(&self) -> Option<&EndReason> {
+        self.ended.as_ref().map(|ended| &ended.reason)
+    }
+
     /// Whether a mismatch stopped its match: no quorum agrees on such an end.
     fn stopped(&self) -> bool {
-        matches!(&self.ended, Some(of) if of.reason == EndReason::Desync)
+        self.ended_by() == Some(&EndReason::Desync)
     }
 }
 
 /// Stands for the whole run in place of a peer.
-const RUN: usize = usize::MAX;
+pub const RUN: usize = usize::MAX;
 
 impl Judge {
     /// A judge of a run that has not begun. `ids` are the peers' keys.
@@ -151,10 +153,11 @@ impl Judge {
         }
     }
 
-    /// Makes demands on a peer or on the run. The judge keeps the first that does not hold.
+    /// Makes demands on an honest peer or on the run. The judge keeps the first that does not hold.
     pub fn must(&self, peer: usize, invariant: Invariant, of: impl Debug) -> impl Fn(bool, &str) {
+        let excused = self.scenario.hostile().any(|(of, _)| of == peer);
         move |holds, seen| {
-            if !holds {
+            if !holds && !excused {
                 let turn = self.peers.get(peer).map(|file| file.log.len());
                 let place = turn.map(|turn| format!(", peer {peer}, turn {turn}"));
                 let (at, place, of) = (self.now, place.unwrap_or_default(), format!("{of:?}"));
@@ -164,33 +167,24 @@ impl Judge {
         }
     }
 
-    /// Another run of a process begins, with this log, and what the run before had accepted: its recording has the turns
-    /// up to the cut of that, too.
-    pub fn returned(&mut self, peer: usize, log: Option<&EncodedLog>, accepted: Option<&Accepted>) {
-        let given = log.into_iter().flat_map(|log| {
-            let start = Record::Start(log.start().clone());
-            std::iter::once(start).chain(log.records())
-        });
-        let given: Vec<Record> = given.collect();
-        let mut before = std::mem::take(&mut self.peers[peer]);
-        before.past.push(before.log);
+    /// Another run of a process begins. Its recording has the turns up to the cut that the run before accepted, too.
+    pub fn returned(&mut self, peer: usize, from: &Rejoin) {
+        let log = from.log.iter();
+        let start = log.clone().map(|log| Record::Start(log.start().clone()));
+        let records = start.chain(log.flat_map(EncodedLog::records));
+        let before = std::mem::take(&mut self.peers[peer]);
         let file = &mut self.peers[peer];
         (file.notes, file.past) = (before.notes.of_next_run(self.now), before.past);
-        file.given = Log::of(&self.places, &given);
-        for turn in accepted.iter().flat_map(|accepted| &accepted.turns) {
-            if turn.turn.0 == file.given.len() {
-                file.given.put(&self.places, &Record::Bundle(turn.clone()));
-            }
-        }
+        file.past.push(before.log);
+        records.for_each(|record| file.given.put(&self.places, &record));
+        let (accepted, known) = (from.accepted.iter(), file.given.len());
+        let turns = accepted.flat_map(|of| of.turns.iter().cloned());
+        let more = turns.skip_while(|turn| turn.turn.0 < known);
+        more.for_each(|turn| file.given.put(&self.places, &Record::Bundle(turn)));
     }
 
     /// A session told the game something.
     pub fn told(&mut self, peer: usize, event: &Event) {
-        self.refused |=
-            matches!(event, Event::Ended(of) if matches!(of.reason, EndReason::Refused(_)));
-        if self.scenario.is_hostile(peer) {
-            return;
-        }
         let goes_on = self.peers[peer].ended.is_none();
         self.must(peer, Bounded, event)(goes_on, "tells of more after its end");
         match event {

@@ -12,15 +12,11 @@ impl Judge {
             let peer = |of: &RosterPeer| self.ids.iter().position(|id| *id == of.peer);
             self.places = start.roster.iter().filter_map(peer).collect();
         }
-        if self.scenario.is_hostile(peer) {
-            return;
-        }
         let file = &mut self.peers[peer];
         if let Record::Bundle(bundle) = record {
-            let provisional = file.log.turns.get(file.finals as usize);
-            let alike = provisional.map(|of| of == bundle);
             file.finals += 1;
-            if let Some(alike) = alike {
+            if let Some(provisional) = file.log.turns.get(file.finals as usize - 1) {
+                let alike = provisional == bundle;
                 return self.must(peer, Agreement, record)(alike, "is not the turn of its tail");
             }
         }
@@ -45,7 +41,7 @@ impl Judge {
         let (before, is_change) = (log.tip, matches!(record, Record::Roster(_)));
         self.peers[peer].log.put(&self.places, record);
         let after = self.peers[peer].log.tip;
-        if before != after {
+        if before != after && !self.scenario.is_hostile(peer) {
             let known = *self.next.entry((before, is_change)).or_insert(after);
             let may_differ = self.scenario.has_two_faced() && matches!(record, Record::Bundle(_));
             let alike = known == after || may_differ;
@@ -91,7 +87,8 @@ impl Judge {
         let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
         let joins = value.joins.map(|joins| joins.peer);
-        let came = |place: u8| self.peers[self.at(place)].notes.run > 0;
+        let file = |place| &self.peers[self.at(place)];
+        let came = |place| file(place).notes.run > 0;
         let votes = |place| voters.contains(&self.at(place));
         let stays = |place| votes(place) || joins == Some(place) && came(place);
         must(value.roster.iter().all(stays), "lets in what never came");
@@ -103,15 +100,14 @@ impl Judge {
         must(just, "removes a cheat unproved");
         // A match is reopened at the last turn of a quorum's disks. Turns that a joiner has followed of stalled peers
         // count as recorded.
-        let file = |place| &self.peers[self.at(place)];
         let runs = change.reopening.iter().flat_map(|of| &of.runs);
         for run in runs.clone() {
-            let PeerFile {
-                given, log: now, ..
-            } = file(run.peer);
-            let holds = [given, now].iter().any(|of| of.common(log) == log.len());
+            let of = file(run.peer);
+            let holds = [&of.given, &of.log]
+                .iter()
+                .any(|of| of.common(log) == log.len());
             let voted = runs.clone().filter(|run| votes(run.peer));
-            let more = voted.filter(|run| file(run.peer).given.common(given) > log.len());
+            let more = voted.filter(|run| file(run.peer).given.common(&of.given) > log.len());
             must(came(run.peer), "reopens with a peer that never came");
             must(holds || !run.held, "says of a disk that it holds more");
             must(2 * more.count() <= voters.len(), "reopens too early a turn");
@@ -126,9 +122,8 @@ impl Judge {
         // Turns that it knew before it stood still, it may hand out anew.
         let again = file.handed.iter().any(|(before, _)| *before >= turn);
         let fenced = self.now < file.notes.unsure_until && !alone && !again;
-        let hostile = self.scenario.is_hostile(peer);
-        self.must(peer, Durable, bundle)(hostile || logged, "hands out what is not logged");
-        if fenced && !hostile {
+        self.must(peer, Durable, bundle)(logged, "hands out what is not logged");
+        if fenced {
             self.unsure.push((peer, turn, self.now));
         }
         let file = &mut self.peers[peer];
@@ -163,9 +158,6 @@ impl Judge {
 
     /// A session replaced the turns behind its log. The number of those that it took back.
     pub fn tail(&mut self, peer: usize, turns: &[Bundle]) -> u32 {
-        if self.scenario.is_hostile(peer) {
-            return 0;
-        }
         let file = &self.peers[peer];
         let pairs = file.log.turns[file.finals as usize..].iter().zip(turns);
         let alike = pairs.take_while(|(old, new)| old == new).count();

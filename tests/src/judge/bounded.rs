@@ -16,12 +16,9 @@ pub enum Asked {
     Message(LinkId),
 }
 
-/// The demands of one second.
+/// The demands of each second.
 #[derive(Default)]
-pub struct Bounds {
-    second: u64,
-    counts: BTreeMap<Asked, usize>,
-}
+pub struct Bounds(BTreeMap<(Asked, u64), usize>);
 
 impl Bounds {
     /// Whether this demand is above its bound, at once or in one second.
@@ -35,10 +32,7 @@ impl Bounds {
             // `Limits::message_bytes`.
             Asked::Message(_) => (64 << 10, 1, 200),
         };
-        if std::mem::replace(&mut self.second, now.as_secs()) != now.as_secs() {
-            self.counts.clear();
-        }
-        let count = self.counts.entry(asked).or_default();
+        let count = self.0.entry((asked, now.as_secs())).or_default();
         *count += more;
         size > at_once || *count > in_all
     }

@@ -10,13 +10,12 @@ impl Judge {
         let must = self.must(peer, Desync, desync);
         must(self.scenario.differs(), "finds that the same differs");
         let voters = self.peers[peer].log.roster(u32::MAX);
-        // A peer that has ended may have had no time to prove anything.
-        let proves = |other: usize| {
-            self.peers[other].ended.is_none() && self.scenario.may_prove(peer, other, voters)
-        };
         let is_named = |other: &usize| desync.minority.contains(&self.ids[*other]);
-        let mut minority = (0..self.peers.len()).filter(is_named);
-        let just = minority.all(|other| !self.scenario.is_sound(other) || !proves(other));
+        let named = (0..self.peers.len()).filter(is_named);
+        let mut sound = named.filter(|other| self.scenario.is_sound(*other));
+        // A peer that has ended may have had no time to prove anything.
+        let may_prove = |other| self.scenario.may_prove(peer, other, voters);
+        let just = sound.all(|other| self.peers[other].ended.is_some() || !may_prove(other));
         must(just, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
         must(!stops || !desync.goes_on, "goes on where it must stop");
@@ -24,10 +23,10 @@ impl Judge {
         let told = |side: &DesyncSide| (side.checksum, side.log_hash);
         for most in &desync.reports {
             let alike = |side: &&DesyncSide| told(side) == told(most);
-            let few = 2 * desync.reports.iter().filter(alike).count() <= voters.len();
-            let mut others = desync.reports.iter().filter(|side| !alike(side));
+            let (alike, others): (Vec<_>, Vec<_>) = desync.reports.iter().partition(alike);
+            let mut others = others.iter();
             let named = others.all(|side| desync.minority.contains(&side.peer));
-            must(named || few, "names too few");
+            must(named || 2 * alike.len() <= voters.len(), "names too few");
         }
     }
 
@@ -54,8 +53,8 @@ impl Judge {
                 self.must(*member, Desync, (peer, from))(found, "never found that a peer differs");
             }
         }
-        let mut changes = canonical.changes.iter();
-        let in_log = changes.any(|change| !change.value.cheats.is_empty());
+        let has_proof = |of: &RosterChange| !of.value.cheats.is_empty();
+        let in_log = canonical.changes.iter().any(has_proof);
         let over = canonical.len() >= self.scenario.turn_limit;
         for member in &self.core.members {
             let file = &self.peers[*member];

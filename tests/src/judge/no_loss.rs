@@ -126,7 +126,7 @@ impl Judge {
         let until = gone.map_or(file.log.len(), |(begins, _)| file.log.len().min(*begins));
         let mut turns = saying.due..saying.turn.unwrap_or(until);
         let stays = is_in && saying.run == file.notes.run && !file.notes.leaves;
-        stays && !self.scenario.is_hostile(saying.peer) && turns.any(has_room)
+        stays && turns.any(has_room)
     }
 }
 

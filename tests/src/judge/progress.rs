@@ -1,5 +1,8 @@
 //! L1: after healing the core's turns run at the plan's rate, except for delays that peers outside may cause. All core
 //! peers end as agreed. The bounds are those of `docs/bounds.md`.
+//!
+//! Ticks are longer than at the start only beside slow machines, or lies of one, and within bounds. All that this costs
+//! is bounded, under every policy.
 
 use super::*;
 use crate::simulator::{REFILL, STALL_BUDGET};
@@ -17,6 +20,15 @@ const REJOINS: Duration = Duration::from_secs(6);
 const SLEW: u32 = 20;
 /// The longest delay of a turn that is due.
 const JITTER: Duration = Duration::from_millis(60);
+
+/// The longest ticks, as a multiple of those at the start.
+const LONGEST: u16 = 4;
+/// The shortest time of the match between two lowerings.
+const BETWEEN_LOWERINGS: Duration = Duration::from_secs(10);
+/// The longest time of the match until ticks are as at the start, once no machine is slow.
+const RECOVERS: Duration = Duration::from_secs(40);
+/// The longest time of the match for which a plan stays in force in a new epoch that no machine of it needs.
+const OF_EARLIER_EPOCH: Duration = Duration::from_secs(3);
 
 /// A cause of delays: its begin and end, the delay that it may cause in a window that overlaps them, and whether a part
 /// of the window is given back to its stall budget.
@@ -72,7 +84,8 @@ impl Judge {
     pub(super) fn check_progress(&self) {
         // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
-        let waits = self.refused || self.scenario.hostile().any(early);
+        let refused = |of: &PeerFile| matches!(of.ended_by(), Some(EndReason::Refused(_)));
+        let waits = self.peers.iter().any(refused) || self.scenario.hostile().any(early);
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
@@ -127,6 +140,52 @@ impl Judge {
             let must = self.must(peer, Progress, (turn, from, to, left));
             must(left >= to - from, "is later than peers outside may make it");
             (turn, from, left) = (next, to, left.saturating_sub(to - from));
+        }
+    }
+
+    /// The plan of every turn follows from those of the turns before it.
+    pub(super) fn check_plans(&self, canonical: &Log) {
+        let slow = self.peers.iter().filter_map(|of| of.notes.slow_until).max();
+        // The first turn that the core executed when no machine was slow any more.
+        let core = self.core.members.iter().take(1);
+        let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
+        let fast = handed.find(|(_, at)| Some(*at) > slow);
+        let (first, slowing) = (self.scenario.plan, self.scenario.slowing() as u32);
+        // A turn may overdraw the stall budget.
+        let most = (STALL_BUDGET + first.turn() * LONGEST.into()) * slowing + OF_EARLIER_EPOCH;
+        // What longer ticks have cost in this epoch, and that without what is given back.
+        let (mut cost, mut owed) = (Duration::ZERO, Duration::ZERO);
+        // With the time of the last lowering, and the time since when all machines are fast.
+        let (mut last, mut at, mut lowered_at, mut fast_at) = (first, Duration::ZERO, None, None);
+        for bundle in &canonical.turns {
+            let (turn, plan) = (bundle.turn.0, bundle.plan);
+            let must = self.must(RUN, Progress, bundle);
+            let in_bounds = (first.tick_ms..=first.tick_ms * LONGEST).contains(&plan.tick_ms);
+            let same = (plan.ticks, plan.delay_turns) == (first.ticks, first.delay_turns);
+            must(same && in_bounds, "a plan out of bounds");
+            let fast = fast.is_some_and(|(since, _)| *since <= turn);
+            // A pause steps no tick, and the last measurement stands.
+            fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
+            let late = fast_at.is_some_and(|since| at > since + RECOVERS);
+            let founded = plan == first || slow.is_some() && !late || self.scenario.lies_of_load();
+            must(founded, "a plan for no slow machine");
+            // Every epoch begins the measurement anew.
+            let anew = canonical.epochs.iter().any(|(begins, _)| *begins == turn);
+            let kept = u32::from(!anew);
+            // A peer alone costs no other anything.
+            let costs = !bundle.paused && canonical.roster(turn).len() > 1;
+            let longer = (plan.turn() - first.turn()) * u32::from(costs);
+            let given_back = (plan.turn() - longer) * slowing / REFILL;
+            owed = (owed * kept + longer).saturating_sub(given_back);
+            must(owed <= most, "ticks are long for more than stall budgets");
+            // Ticks are short at once when a stall budget is spent.
+            let again = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
+            let lowered = plan.tick_ms < last.tick_ms;
+            let soon = lowered && again && cost < STALL_BUDGET;
+            must(!soon, "lowered too soon again");
+            cost = cost * kept + longer;
+            lowered_at = lowered.then_some(at).or(lowered_at).filter(|_| !anew);
+            (last, at) = (plan, at + plan.turn());
         }
     }
 }

@@ -54,8 +54,7 @@ impl<W: Playable> Simulator<W> {
         };
         let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
-        self.judge
-            .returned(peer, from.log.as_ref(), from.accepted.as_ref());
+        self.judge.returned(peer, &from);
         self.begin_run(peer, Role::Rejoin { from, rules });
     }
 
@@ -272,8 +271,7 @@ impl<W: Playable> Simulator<W> {
         let known = (0..self.peers.len()).filter(knows).collect();
         let from = self.rejoin(peer, known, kept);
         let rules = super::rules::<W>();
-        self.judge
-            .returned(peer, from.log.as_ref(), from.accepted.as_ref());
+        self.judge.returned(peer, &from);
         let role = match hosts {
             true => Role::Reopen {
                 from,
