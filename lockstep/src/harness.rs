@@ -54,9 +54,11 @@
 //! assert_eq!(worlds.0, [[60, 60]; 2]);
 //! ```
 
+mod recording;
 mod settings;
 mod tamper;
 
+pub use recording::Recording;
 pub use settings::{guest, hosted, peer_id, settings};
 pub use tamper::{change_batches, without_votes};
 

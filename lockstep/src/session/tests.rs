@@ -22,12 +22,10 @@ mod stats;
 use super::*;
 use crate::harness::peer_id as id;
 use crate::harness::{
-    Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches, guest, hosted, settings,
-    without_votes,
+    Arrival, Arrives, Clock, Mesh, Recording, Sent, Surroundings, change_batches, guest, hosted,
+    settings, without_votes,
 };
-use crate::log::{
-    Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Tail, TailChange, Terms,
-};
+use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, Record, SignedBatch, Terms};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, MatchId, PeerId, Plan, Status, TurnNumber};
 use sim::{Outcome, RulesId, Seat, SeatState};
@@ -41,9 +39,8 @@ struct Peer {
     run: Incarnation,
     turns: Vec<Bundle>,
     events: Vec<Event>,
-    records: Vec<Record>,
+    recording: Recording,
     /// Turns that were left each time that some were taken back.
-    tail: Tail,
     retracted: Vec<u32>,
     /// Turns of the snapshot that its world began with.
     loaded: u32,
@@ -121,8 +118,7 @@ impl Peer {
             run,
             turns: Vec::new(),
             events: Vec::new(),
-            records: Vec::new(),
-            tail: Tail::default(),
+            recording: Recording::default(),
             retracted: Vec::new(),
             loaded: 0,
             built: None,
@@ -276,14 +272,6 @@ impl Net {
     }
 }
 
-/// Takes what changes in what a store has written.
-fn write(records: &mut Vec<Record>, change: &TailChange<'_>) {
-    if let Some(from) = change.take_back {
-        records.retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= from));
-    }
-    records.extend(change.write.iter().cloned().map(Record::Bundle));
-}
-
 impl Around<'_> {
     fn loaded(&mut self, at: usize, checksum: Checksum) -> Option<Input<'static>> {
         if self.links.slow_to_load == Some(at) {
@@ -321,14 +309,8 @@ impl Surroundings for Around<'_> {
                 let bytes = Arc::from([1, 2, 3]);
                 return Some(Input::Snapshot { turns, bytes });
             }
-            Output::Tail(turns) => {
-                let change = peer.tail.replace(&turns);
-                write(&mut peer.records, &change);
-            }
-            Output::Append(record) => peer.append(record),
-            Output::AppendAll(part) => part.records().for_each(|record| peer.append(record)),
             Output::Event(event) => peer.events.push(event),
-            Output::Dial { .. } | Output::Send { .. } | Output::Close { .. } | Output::Sync(_) => {}
+            output => peer.recording.take(&output),
         }
         None
     }
@@ -377,7 +359,7 @@ impl Surroundings for Around<'_> {
             bytes = lie(bytes.to_vec()).into();
         }
         if let Some((by, attack)) = links.attack
-            && let Some(Record::Start(start)) = peer.records.first()
+            && let Some(Record::Start(start)) = peer.recording.records.first()
             && by == from
         {
             bytes = attack(start, by, channel, &bytes).map_or(bytes, Arc::from);
@@ -398,16 +380,6 @@ impl Surroundings for Around<'_> {
 }
 
 impl Peer {
-    fn append(&mut self, record: Record) {
-        match record {
-            Record::Bundle(bundle) => {
-                let change = self.tail.append(&bundle);
-                write(&mut self.records, &change);
-            }
-            record => self.records.push(record),
-        }
-    }
-
     fn execute(&mut self, bundle: Bundle, decided_after: Option<u64>) -> Input<'static> {
         let next = TurnNumber(self.loaded + self.turns.len() as u32);
         assert_eq!(bundle.turn, next, "turns come without a hole");
@@ -480,12 +452,15 @@ fn four_peers_agree_on_every_turn_and_on_the_end() {
             .count();
         assert_eq!(faults, 0, "{:?}", peer.events);
         let agreed = peer
+            .recording
             .records
             .iter()
             .filter(|record| matches!(record, Record::Checksum { .. }))
             .count();
         assert!(agreed > 55, "{agreed}");
-        assert!(matches!(peer.records.last(), Some(Record::End(end)) if end.signatures.len() == 4));
+        assert!(
+            matches!(peer.recording.records.last(), Some(Record::End(end)) if end.signatures.len() == 4)
+        );
     }
     assert!(
         net.ends()
@@ -569,6 +544,7 @@ fn a_leaver_goes_and_the_others_play_on() {
     assert_eq!(net.peers[0].turns.len(), 50);
     assert_eq!(net.peers[0].turns, net.peers[2].turns);
     let last_agreed = net.peers[0]
+        .recording
         .records
         .iter()
         .rev()
@@ -621,10 +597,14 @@ fn the_others_go_on_without_a_silent_peer() {
     assert_eq!(survivor.turns, other.turns);
     let stalled = net.session(0).stats().stalled;
     assert!(stalled < Duration::from_millis(3_600), "{stalled:?}");
-    let change = survivor.records.iter().find_map(|record| match record {
-        Record::Roster(change) => Some(change),
-        _ => None,
-    });
+    let change = survivor
+        .recording
+        .records
+        .iter()
+        .find_map(|record| match record {
+            Record::Roster(change) => Some(change),
+            _ => None,
+        });
     let change = change.expect("the decision is in the log");
     let first = &survivor.turns[change.value.cut as usize];
     let idle = LogEntry {

@@ -2,9 +2,10 @@
 
 use crate::judge::{Asked, Bounds};
 use lockstep::harness::{
-    Arrival, Arrives, Call, Clock, Mesh, Sent, Surroundings, guest, hosted, peer_id, settings,
+    Arrival, Arrives, Call, Clock, Mesh, Recording, Sent, Surroundings, guest, hosted, peer_id,
+    settings,
 };
-use lockstep::log::{EncodedLog, Keyframe, Record, SignedBatch, Tail, TailChange};
+use lockstep::log::Record;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{KeyedHash, Signer};
 use lockstep::{Channel, Contact, Event, LinkId, PeerId, Rejoin};
@@ -177,7 +178,7 @@ struct Pair {
 
 struct Around {
     bounds: [Bounds; 2],
-    disks: [Disk; 2],
+    disks: [Recording; 2],
     /// Links that no end has closed.
     open: Vec<LinkId>,
     /// Links before this number belong to processes that have died.
@@ -198,13 +199,6 @@ enum Lost {
     Answers,
     /// What peers say of a reopening.
     Reopening,
-}
-
-/// What a peer has recorded.
-#[derive(Default)]
-struct Disk {
-    records: Vec<Record>,
-    tail: Tail,
 }
 
 const DELAY: Duration = Duration::from_millis(10);
@@ -233,7 +227,7 @@ impl Pair {
         let stops = matches!(scene, Scene::Stranger | Scene::Lobby | Scene::Loading);
         let around = Around {
             bounds: [Bounds::default(), Bounds::default()],
-            disks: [Disk::default(), Disk::default()],
+            disks: [Recording::default(), Recording::default()],
             open: Vec::new(),
             dead: 0,
             loads: !stops,
@@ -284,7 +278,7 @@ impl Pair {
                 self.quit(1);
                 self.around.lost = Lost::Answers;
                 if scene == Scene::RejoinByTicket {
-                    self.around.disks[1] = Disk::default();
+                    self.around.disks[1] = Recording::default();
                 }
                 let comes = self.rejoin(contact);
                 self.begin(1, comes);
@@ -309,7 +303,7 @@ impl Pair {
 
     /// What a peer knows of the match by its recording.
     fn known(&self, at: usize, contacts: Vec<Contact>) -> Rejoin {
-        self.around.disks[at].rejoin(contacts)
+        self.around.disks[at].rejoin(hosted(2).match_id, contacts)
     }
 
     fn rejoin(&self, contact: Contact) -> Role {
@@ -433,57 +427,6 @@ impl Signer for Key {
     }
 }
 
-impl Disk {
-    fn append(&mut self, record: Record) {
-        match record {
-            Record::Bundle(bundle) => {
-                let change = self.tail.append(&bundle);
-                write(&mut self.records, &change);
-            }
-            record => self.records.push(record),
-        }
-    }
-
-    fn rejoin(&self, contacts: Vec<Contact>) -> Rejoin {
-        let mut attests: Vec<SignedBatch> = Vec::new();
-        let mut keyframe: Option<Keyframe> = None;
-        for record in &self.records {
-            match record {
-                Record::Attest(signed) => {
-                    attests.retain(|old| old.peer != signed.peer);
-                    attests.push(signed.clone());
-                }
-                Record::Keyframe(newer) => keyframe = Some(newer.clone()),
-                _ => {}
-            }
-        }
-        let follows = |record: &&Record| {
-            matches!(
-                record,
-                Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
-            )
-        };
-        Rejoin {
-            match_id: hosted(2).match_id,
-            contacts,
-            log: EncodedLog::of(self.records.iter().filter(follows)),
-            keyframe,
-            accepted: None,
-            signed: None,
-            attests,
-            accepts_other_history: false,
-        }
-    }
-}
-
-/// Takes what changes in what a store has written.
-fn write(records: &mut Vec<Record>, change: &TailChange<'_>) {
-    if let Some(from) = change.take_back {
-        records.retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= from));
-    }
-    records.extend(change.write.iter().cloned().map(Record::Bundle));
-}
-
 impl Around {
     fn is_lost(&self, from: usize, what: &Arrives) -> bool {
         match self.lost {
@@ -513,26 +456,14 @@ impl Surroundings for Around {
                 turns,
                 bytes: SNAPSHOT.into(),
             }),
-            Output::Append(record) => {
-                self.disks[peer].append(record);
-                None
-            }
-            Output::AppendAll(part) => {
-                let records = part.records();
-                records.for_each(|record| self.disks[peer].append(record));
-                None
-            }
-            Output::Tail(turns) => {
-                let disk = &mut self.disks[peer];
-                let change = disk.tail.replace(&turns);
-                write(&mut disk.records, &change);
-                None
-            }
             Output::Event(Event::PeerFault { peer: of, .. }) => {
                 assert_ne!(of, peer_id(peer), "blames itself");
                 None
             }
-            _ => None,
+            output => {
+                self.disks[peer].take(&output);
+                None
+            }
         }
     }
 

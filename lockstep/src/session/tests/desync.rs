@@ -70,7 +70,7 @@ impl Net {
     }
 
     fn changes_of(&self, at: usize) -> Vec<&RosterChange> {
-        let records = self.peers[at].records.iter();
+        let records = self.peers[at].recording.records.iter();
         let changes = records.filter_map(|record| match record {
             Record::Roster(change) => Some(change),
             _ => None,
@@ -80,7 +80,7 @@ impl Net {
 
     /// What this peer's log says of worlds that differed, and the turn of the last checksum that was agreed on.
     fn logged(&self, at: usize) -> (Vec<(u32, usize)>, u32) {
-        let records = &self.peers[at].records;
+        let records = &self.peers[at].recording.records;
         let mismatches = records.iter().filter_map(|record| match record {
             Record::Mismatch { turns, checksums } => Some((*turns, checksums.len())),
             _ => None,
@@ -166,7 +166,7 @@ fn false_log_hash_costs_the_liar_its_place() {
         assert!(net.peers[at].executed > 80);
         assert_eq!(net.end_of(at), None);
         // What it signed of the log is not shown as if it were true.
-        let attested = net.peers[at].records.iter();
+        let attested = net.peers[at].recording.records.iter();
         let attested = attested.filter_map(|record| match record {
             Record::Attest(signed) if signed.peer == 1 => Batch::decode(&signed.content).ok(),
             _ => None,
@@ -400,7 +400,7 @@ fn peer_that_strayed_comes_back_only_once() {
     net.peers[2].diverges_at = Some(10);
     net.run(Duration::from_secs(15));
     assert_eq!(net.end_of(2), Some(&EndReason::Desync));
-    let kept = net.peers[2].records.clone();
+    let kept = net.peers[2].recording.records.clone();
     net.kill(2);
     net.restart(2, 90, kept, &[0, 1]);
     net.run(Duration::from_secs(30));

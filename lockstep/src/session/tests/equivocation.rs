@@ -16,7 +16,7 @@ impl Net {
     /// What these peers have executed is the same, and so are their logs.
     fn have_one_history(&self, peers: &[usize]) {
         let turns_of = |at: usize| -> Vec<&Bundle> {
-            let records = self.peers[at].records.iter();
+            let records = self.peers[at].recording.records.iter();
             let bundles = records.filter_map(|record| match record {
                 Record::Bundle(bundle) => Some(bundle),
                 _ => None,
@@ -225,18 +225,23 @@ fn two_histories_in_the_last_turns_are_one_at_the_end() {
             assert_eq!(ended.reason, EndReason::TurnLimit, "turn {turn}, peer {at}");
             assert_eq!((ended.turns, ended.agreed, ended.of), (60, 3, 3));
             let end = net.peers[at]
+                .recording
                 .records
                 .iter()
                 .find_map(|record| match record {
                     Record::End(end) => Some((end.log_hash, end.signatures.len())),
                     _ => None,
                 });
-            let other = net.peers[0].records.iter().find_map(|record| match record {
-                Record::End(end) => Some((end.log_hash, end.signatures.len())),
-                _ => None,
-            });
+            let other = net.peers[0]
+                .recording
+                .records
+                .iter()
+                .find_map(|record| match record {
+                    Record::End(end) => Some((end.log_hash, end.signatures.len())),
+                    _ => None,
+                });
             assert_eq!(end, other, "turn {turn}, peer {at}");
-            let proved = net.peers[at].records.iter().any(
+            let proved = net.peers[at].recording.records.iter().any(
                 |record| matches!(record, Record::Roster(change) if !change.proofs.is_empty()),
             );
             assert!(proved, "turn {turn}, peer {at}");
@@ -275,7 +280,7 @@ fn two_histories_before_a_roster_change_end_nothing() {
         net.have_one_history(&honest);
         // Also a peer that was admitted meanwhile.
         for at in [0, 1, 3, 4] {
-            let changes = net.peers[at].records.iter();
+            let changes = net.peers[at].recording.records.iter();
             let mut cheated = changes.filter_map(|record| match record {
                 Record::Roster(change) => Some(change),
                 _ => None,

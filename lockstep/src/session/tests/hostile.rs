@@ -62,7 +62,7 @@ fn promise_in(ballot: Ballot, peers: usize) -> Promise {
 
 impl Net {
     pub(super) fn start(&self) -> Start {
-        let Some(Record::Start(start)) = self.peers[0].records.first() else {
+        let Some(Record::Start(start)) = self.peers[0].recording.records.first() else {
             panic!("the first record is the start");
         };
         (**start).clone()

@@ -18,7 +18,7 @@ impl Net {
         let late = peers - 1;
         net.kill(late);
         net.run(since);
-        let log = net.peers[late].records.clone();
+        let log = net.peers[late].recording.records.clone();
         net.restart(late, 99, log, &[0, 1][..late]);
         net
     }
@@ -52,7 +52,7 @@ fn joiner_that_follows_to_the_end_learns_the_end() {
                 "{case}"
             );
             net.is_one_of_them(late, 0);
-            let Some(Record::End(end)) = net.peers[late].records.last() else {
+            let Some(Record::End(end)) = net.peers[late].recording.records.last() else {
                 panic!("its recording has no end: {case}");
             };
             assert_eq!(end.turns, TURNS);
@@ -120,7 +120,7 @@ fn joiner_whose_world_differs_at_the_end_ends_as_desync() {
     });
     assert_eq!(minority, Some(vec![id(2)]));
     let ends = |record: &Record| matches!(record, Record::End(_));
-    assert!(!net.peers[2].records.iter().any(ends));
+    assert!(!net.peers[2].recording.records.iter().any(ends));
 }
 
 #[test]

@@ -29,6 +29,7 @@ fn played(turns: u32) -> Vec<Record> {
         _ => false,
     };
     let log: Vec<Record> = net.peers[0]
+        .recording
         .records
         .iter()
         .filter(before)
@@ -97,8 +98,8 @@ fn bundles(log: &[Record]) -> Vec<&Bundle> {
 fn one_goes_on_in_all_seats_from_where_the_log_ends() {
     let log = played(40);
     let peer = going_on(&log, 1);
-    let Some(Record::Continued(continuation)) = peer.records.first() else {
-        panic!("{:?}", peer.records.first());
+    let Some(Record::Continued(continuation)) = peer.recording.records.first() else {
+        panic!("{:?}", peer.recording.records.first());
     };
     assert_eq!((continuation.turns, continuation.seat), (40, Seat(1)));
     assert_eq!(continuation.turn_limit, Some(60));
@@ -107,7 +108,7 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
         _ => None,
     });
     assert_eq!(started, Some(vec![Seat(1), Seat(0), Seat(2)]));
-    let turns = bundles(&peer.records);
+    let turns = bundles(&peer.recording.records);
     let numbers: Vec<u32> = turns.iter().map(|bundle| bundle.turn.0).collect();
     assert_eq!(numbers, (40..60).collect::<Vec<_>>());
     assert!(
@@ -129,7 +130,7 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
     };
     assert_eq!((&ended.reason, ended.turns), (&EndReason::TurnLimit, 60));
     // Old and new together are one log, from which another may go on.
-    let whole = [log, peer.records.clone()].concat();
+    let whole = [log, peer.recording.records.clone()].concat();
     let signer = KeyedHash::new(id(0));
     let Record::Start(start) = &whole[0] else {
         panic!("a log begins with its start");
@@ -155,7 +156,7 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
     };
     let whole: Vec<Record> = whole.iter().filter(derives).cloned().collect();
     let again = going_on(&whole, 0);
-    assert_eq!(bundles(&again.records).len(), 20);
+    assert_eq!(bundles(&again.recording.records).len(), 20);
 }
 
 #[test]
@@ -170,19 +171,22 @@ fn log_of_a_player_alone_does_not_continue_the_match() {
     for record in &log[1..] {
         assert_eq!(head.take(record, &signer), Ok(()));
     }
-    assert!(head.take(&peer.records[0], &signer).is_err());
+    assert!(head.take(&peer.recording.records[0], &signer).is_err());
     // Its first turn counts for no other peer either, as the hash of the log behind it shows.
     let before = head.tip();
-    assert_ne!(crate::log::turn_hash(before, bundles(&peer.records)[0]), {
-        let mut alone = head.clone();
-        let Record::Continued(continuation) = &peer.records[0] else {
-            panic!("it comes first");
-        };
-        assert_eq!(alone.continued(continuation, &signer), Ok(()));
-        let turn = Record::Bundle(bundles(&peer.records)[0].clone());
-        assert_eq!(alone.take(&turn, &signer), Ok(()));
-        alone.tip()
-    });
+    assert_ne!(
+        crate::log::turn_hash(before, bundles(&peer.recording.records)[0]),
+        {
+            let mut alone = head.clone();
+            let Record::Continued(continuation) = &peer.recording.records[0] else {
+                panic!("it comes first");
+            };
+            assert_eq!(alone.continued(continuation, &signer), Ok(()));
+            let turn = Record::Bundle(bundles(&peer.recording.records)[0].clone());
+            assert_eq!(alone.take(&turn, &signer), Ok(()));
+            alone.tip()
+        }
+    );
 }
 
 #[test]
@@ -215,7 +219,7 @@ fn a_log_that_does_not_hold_is_no_moment() {
 #[test]
 fn a_continuation_has_one_encoding() {
     let peer = going_on(&played(40), 1);
-    let record = peer.records[0].clone();
+    let record = peer.recording.records[0].clone();
     let mut bytes = Vec::new();
     Codec::default().encode(&record, &mut bytes);
     let decode = |bytes: &[u8]| Codec::default().decode(bytes, &Limits::default());

@@ -16,7 +16,7 @@ impl Net {
     }
 
     pub(super) fn log_of(&self, at: usize) -> Vec<Record> {
-        let mut log = self.peers[at].records.clone();
+        let mut log = self.peers[at].recording.records.clone();
         log.retain(|record| {
             matches!(
                 record,
@@ -308,6 +308,7 @@ fn joiner_ahead_of_a_reopening_resets_its_world() {
         |record: &&Record| matches!(record, Record::Roster(change) if change.reopening.is_some());
     for at in [1, 2] {
         let cut = net.peers[at]
+            .recording
             .records
             .iter()
             .find_map(|record| match record {
@@ -315,7 +316,15 @@ fn joiner_ahead_of_a_reopening_resets_its_world() {
                 _ => None,
             });
         assert_eq!(net.peers[at].retracted, Vec::from_iter(cut), "{at}");
-        assert_eq!(net.peers[at].records.iter().filter(reopened).count(), 1);
+        assert_eq!(
+            net.peers[at]
+                .recording
+                .records
+                .iter()
+                .filter(reopened)
+                .count(),
+            1
+        );
     }
 }
 
@@ -371,7 +380,7 @@ fn just_admitted_peer_reopens_without_a_fault() {
     }
     let admits =
         |record: &Record| matches!(record, Record::Roster(change) if change.value.joins.is_some());
-    while !net.peers[3].records.iter().any(admits) {
+    while !net.peers[3].recording.records.iter().any(admits) {
         assert!(net.now() < Duration::from_secs(40));
         net.run(net.now() + DELAY);
     }
@@ -416,7 +425,7 @@ fn leaver_logs_a_change_before_signatures_that_follow() {
         assert_eq!(net.end_of(at), Some(&EndReason::Left), "{at}");
         let mut epoch = 0;
         let mut attested = 0;
-        for record in &net.peers[at].records {
+        for record in &net.peers[at].recording.records {
             match record {
                 Record::Roster(change) => epoch = change.epoch + 1,
                 Record::Attest(signed) => {

@@ -70,7 +70,12 @@ impl Net {
                     Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
                 )
             };
-            peer.records.iter().filter(follows).cloned().collect()
+            peer.recording
+                .records
+                .iter()
+                .filter(follows)
+                .cloned()
+                .collect()
         };
         let (ours, theirs) = (bundles(peer), bundles(other));
         let turns = ours.len().min(theirs.len());
@@ -166,7 +171,7 @@ fn comes_back_into_its_seat(absent: Absent) {
         "{after_the_death:?}"
     );
     let agreed = |at: usize| {
-        let records = net.peers[at].records.iter();
+        let records = net.peers[at].recording.records.iter();
         records
             .filter_map(|record| match record {
                 Record::Checksum { turns, .. } => Some(*turns),
@@ -216,7 +221,7 @@ fn returning(lie: Option<Lie>, keeps_log: bool) -> Net {
             Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
         )
     };
-    let mut log = std::mem::take(&mut net.peers[2].records);
+    let mut log = std::mem::take(&mut net.peers[2].recording.records);
     log.retain(|record| keeps_log && follows(record));
     // The liar, if there is one, answers first.
     net.restart(2, 99, log, &[0, 1]);
@@ -357,7 +362,7 @@ fn an_answer_to_another_question_is_no_lie() {
 #[test]
 fn a_vote_of_a_past_run_does_not_count() {
     let mut net = returning(None, false);
-    let Some(Record::Start(before)) = net.peers[0].records.first().cloned() else {
+    let Some(Record::Start(before)) = net.peers[0].recording.records.first().cloned() else {
         panic!("a log begins with its start");
     };
     net.run(Duration::from_secs(30));
@@ -502,7 +507,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(25));
-    let Some(Record::Start(start)) = net.peers[0].records.first().cloned() else {
+    let Some(Record::Start(start)) = net.peers[0].recording.records.first().cloned() else {
         panic!("a log begins with the start");
     };
     let joins = Readmission {

@@ -63,35 +63,6 @@ impl Disk {
     }
 }
 
-/// What a recording tells that its peer has accepted, where its log has no decision of that.
-fn newest_accept(log: &[Record]) -> Option<Accepted> {
-    let mut epoch = 0;
-    let mut newest = None;
-    for record in log {
-        match record {
-            Record::Accept(accepted) => newest = Some(accepted.clone()),
-            Record::Roster(change) => epoch = change.epoch + 1,
-            _ => {}
-        }
-    }
-    newest.filter(|accepted| accepted.epoch == epoch)
-}
-
-/// The reopening that a recording tells that its peer has signed last, where its log has no decision of that.
-fn newest_signed(log: &[Record]) -> Option<SignedReopening> {
-    let mut newest = None;
-    for record in log {
-        match record {
-            Record::Signed(signed) => newest = Some(*signed),
-            Record::Roster(change) => {
-                newest.take_if(|signed| signed.epoch <= change.epoch);
-            }
-            _ => {}
-        }
-    }
-    newest
-}
-
 const NEVER: Duration = Duration::from_secs(1_000);
 
 impl Net {
@@ -100,13 +71,14 @@ impl Net {
         (0..self.peers.len()).for_each(|at| self.kill(at));
         self.links.silent.clear();
         let disk = |peer: &mut Peer| {
-            let mut log = std::mem::take(&mut peer.records);
+            let recording = std::mem::take(&mut peer.recording);
+            let (accepted, signed) = (recording.accepted(), recording.signed());
+            let mut log = recording.records;
             let keyframes = log.iter().filter_map(|record| match record {
                 Record::Keyframe(keyframe) => Some(keyframe.clone()),
                 _ => None,
             });
             let keyframes = keyframes.collect();
-            let (accepted, signed) = (newest_accept(&log), newest_signed(&log));
             log.retain(|record| {
                 matches!(
                     record,
@@ -190,7 +162,7 @@ impl Net {
 
     /// Its new recording holds from turn 0 on, and continues that prefix of the one before.
     fn verifies(&self, at: usize, before: &Disk, cut: u32) {
-        let records = &self.peers[at].records;
+        let records = &self.peers[at].recording.records;
         let Some(Record::Start(start)) = records.first() else {
             panic!("a log begins with its start");
         };
@@ -351,7 +323,7 @@ fn reopening_without_a_quorum_ends_and_names_missing_players() {
         .map(|info| (info.seat, info.name.as_str()))
         .collect();
     assert_eq!(missing, [(Seat(0), "peer 0"), (Seat(2), "peer 2")]);
-    assert!(net.peers[1].records.is_empty() && net.peers[1].turns.is_empty());
+    assert!(net.peers[1].recording.records.is_empty() && net.peers[1].turns.is_empty());
 }
 
 #[test]
@@ -605,7 +577,7 @@ fn no_peer_is_blamed_for_unattested_turns_after_a_reopening() {
 fn a_match_that_goes_on_is_rejoined_and_not_reopened() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
-    let mut log = net.peers[2].records.clone();
+    let mut log = net.peers[2].recording.records.clone();
     log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
     let keyframes = Vec::new();
     let disk = Disk {

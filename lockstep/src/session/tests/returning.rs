@@ -52,7 +52,7 @@ fn joiner_whose_only_contact_dies_asks_a_peer_that_dials_it() {
         net.run(Duration::from_secs(15));
         net.kill(2);
         let log = match with_log {
-            true => net.peers[2].records.clone(),
+            true => net.peers[2].recording.records.clone(),
             false => Vec::new(),
         };
         net.run(Duration::from_millis(15_500));
@@ -420,7 +420,7 @@ fn second_run_of_a_playing_peer_soon_has_its_place() {
         let mut net = Net::new(peers, Plan::default(), None);
         net.run(Duration::from_secs(15));
         let log = match with_log {
-            true => net.peers[2].records.clone(),
+            true => net.peers[2].recording.records.clone(),
             false => Vec::new(),
         };
         let another = net.peers.len();

@@ -149,7 +149,7 @@ fn unsigned_and_malformed_statuses_are_blamed_on_the_bringer() {
             signature,
         }]
     };
-    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+    let Some(Record::Start(start)) = net.peers[0].recording.records.first() else {
         panic!("a log begins with the start");
     };
     let word = |Incarnation(run): Incarnation, rest: &[u8]| [&run[..], rest].concat();

@@ -31,10 +31,15 @@ fn the_match_slows_down_for_a_slow_machine_and_recovers() {
         assert_eq!(peer.turns, first);
         assert_eq!(plans(peer), changes);
         assert_eq!(net.session(at).stats().late_turns, 0, "slower, not later");
-        for keyframe in peer.records.iter().filter_map(|record| match record {
-            Record::Keyframe(keyframe) => Some(keyframe),
-            _ => None,
-        }) {
+        for keyframe in peer
+            .recording
+            .records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Keyframe(keyframe) => Some(keyframe),
+                _ => None,
+            })
+        {
             let next = first.get(keyframe.turns as usize);
             assert!(next.is_none_or(|next| next.plan == keyframe.plan));
         }
@@ -138,7 +143,7 @@ fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
     net.run(Duration::from_secs(15));
     net.peers[1].step = Duration::from_millis(2);
     net.run(Duration::from_secs(60));
-    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+    let Some(Record::Start(start)) = net.peers[0].recording.records.first() else {
         panic!("the first record is the start");
     };
     let turns = &net.peers[0].turns;

@@ -69,7 +69,7 @@ fn the_log_has_how_long_before_their_deadline_batches_left() {
     let mut net = Net::new(3, Plan::default(), Some(200));
     net.run(Duration::from_secs(60));
     for at in 0..3 {
-        let records = net.peers[at].records.iter();
+        let records = net.peers[at].recording.records.iter();
         let newest = records.rev().find_map(|record| match record {
             Record::Leads { leads, .. } => Some(leads),
             _ => None,

@@ -4,17 +4,17 @@ use super::*;
 
 impl Net {
     fn has_accepted(&self, at: usize) -> bool {
-        newest_accept(&self.peers[at].records).is_some()
+        self.peers[at].recording.accepted().is_some()
     }
 
     fn has_decided(&self, at: usize) -> bool {
-        let mut records = self.peers[at].records.iter();
+        let mut records = self.peers[at].recording.records.iter();
         records.any(|record| matches!(record, Record::Roster(_)))
     }
 
     /// What the peer's disk holds.
     pub(super) fn disk(&self, at: usize) -> Disk {
-        let records = &self.peers[at].records;
+        let recording = &self.peers[at].recording;
         let of_log = |record: &&Record| {
             matches!(
                 record,
@@ -22,10 +22,10 @@ impl Net {
             )
         };
         Disk {
-            log: records.iter().filter(of_log).cloned().collect(),
+            log: recording.records.iter().filter(of_log).cloned().collect(),
             keyframes: Vec::new(),
-            accepted: newest_accept(records),
-            signed: newest_signed(records),
+            accepted: recording.accepted(),
+            signed: recording.signed(),
         }
     }
 
@@ -128,10 +128,10 @@ fn an_accept_goes_along_into_the_recording_of_a_joiner() {
     net.links.silent.clear();
     // It follows a peer that has no quorum, and records anew.
     net.comes(0, 91, &disk, 1);
-    net.goes_on(|net| !net.peers[0].records.is_empty());
+    net.goes_on(|net| !net.peers[0].recording.records.is_empty());
     net.wait(1);
     assert!(disk.accepted.is_some());
-    assert_eq!(newest_accept(&net.peers[0].records), disk.accepted);
+    assert_eq!(net.peers[0].recording.accepted(), disk.accepted);
 }
 
 #[test]

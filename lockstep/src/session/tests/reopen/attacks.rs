@@ -423,7 +423,7 @@ fn stalled_peer_does_not_keep_the_others_from_reopening() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     let disk = |net: &Net, at: usize| {
-        let mut log = net.peers[at].records.clone();
+        let mut log = net.peers[at].recording.records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         let keyframes = Vec::new();
         Disk {
@@ -454,7 +454,7 @@ fn false_word_of_a_reopening_keeps_no_joiner_out() {
     for later in [false, true] {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(15));
-        let mut log = net.peers[2].records.clone();
+        let mut log = net.peers[2].recording.records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
         net.links.lie = Some(reopens);
@@ -493,7 +493,7 @@ fn joiner_refused_at_a_false_reopening_looks_further() {
     for says in ends {
         let mut net = Net::new(3, Plan::default(), None);
         net.run(Duration::from_secs(15));
-        let mut log = net.peers[2].records.clone();
+        let mut log = net.peers[2].recording.records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
         net.links.lie = Some(reopens);

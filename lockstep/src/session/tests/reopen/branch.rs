@@ -46,7 +46,7 @@ impl Net {
 
     /// What this peer has logged.
     fn log_on_disk(&self, at: usize) -> Disk {
-        let records = self.peers[at].records.iter();
+        let records = self.peers[at].recording.records.iter();
         let log = records.filter(|record| {
             matches!(
                 record,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// What is known to a peer that comes to this host with its own recording.
 fn known(net: &Net, disk: &Disk, at: usize, host: usize) -> Rejoin {
     let mut attests = BTreeMap::new();
-    for record in &net.peers[at].records {
+    for record in &net.peers[at].recording.records {
         if let Record::Attest(signed) = record {
             attests.insert(signed.peer, signed.clone());
         }
@@ -25,11 +25,11 @@ fn known(net: &Net, disk: &Disk, at: usize, host: usize) -> Rejoin {
 fn dead_peers(peers: usize) -> (Net, Vec<Disk>, Rejoin) {
     let mut net = Net::new(peers, Plan::default(), None);
     net.run(Duration::from_secs(15));
-    let before = net.peers[peers - 1].records.clone();
+    let before = net.peers[peers - 1].recording.records.clone();
     let disks = net.all_die();
-    net.peers[peers - 1].records = before;
+    net.peers[peers - 1].recording.records = before;
     let from = known(&net, &disks[peers - 1], peers - 1, 0);
-    net.peers[peers - 1].records.clear();
+    net.peers[peers - 1].recording.records.clear();
     (net, disks, from)
 }
 
@@ -78,7 +78,7 @@ fn a_joiner_does_not_follow_a_history_that_lacks_what_its_host_has_signed() {
         );
         assert!(net.faults(1).is_empty(), "a loss of power is no fault");
         // The new recording has what others have signed of its turns.
-        let mut records = net.peers[1].records.iter();
+        let mut records = net.peers[1].recording.records.iter();
         let carried =
             records.any(|record| matches!(record, Record::Attest(of) if signed.contains(of)));
         assert_eq!(carried, lost == 0, "{lost} lost");

@@ -170,7 +170,7 @@ fn joiners_find_a_peer_that_plays_before_they_reopen() {
     net.links.silent.clear();
     net.wait(10);
     let disk = |net: &Net, at: usize| Disk {
-        log: net.peers[at].records.clone(),
+        log: net.peers[at].recording.records.clone(),
         keyframes: Vec::new(),
         accepted: None,
         signed: None,

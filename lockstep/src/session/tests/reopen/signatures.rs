@@ -4,7 +4,7 @@ use super::*;
 
 impl Net {
     fn has_signed(&self, at: usize) -> bool {
-        newest_signed(&self.peers[at].records).is_some()
+        self.peers[at].recording.signed().is_some()
     }
 
     fn seats_missing(&self, at: usize) -> Vec<Seat> {
@@ -62,7 +62,7 @@ fn a_quorum_of_its_roster_reopens_the_match_once_more() {
     for at in 0..2 {
         assert!(net.reopened_at(at).is_some(), "{:?}", net.end_of(at));
         assert_eq!(net.session(at).status(), Status::Running);
-        let records = net.peers[at].records.iter();
+        let records = net.peers[at].recording.records.iter();
         let starts = records.filter(|record| matches!(record, Record::Start(_)));
         assert_eq!(starts.count(), 1, "one recording");
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
