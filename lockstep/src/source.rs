@@ -121,7 +121,8 @@ pub enum Answer {
     Saved(Vec<u8>),
     /// The world cannot be built or loaded.
     Failed,
-    /// The world panicked, and is used no more. Answers any piece of work; no other follows.
+    /// The world panicked, and is used no more. Answers any piece of work; no other follows, but another world may be
+    /// asked for where a replay is sought in.
     Faulted {
         /// The turn that it executed, or would have executed next.
         turn: TurnNumber,

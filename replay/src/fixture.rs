@@ -56,8 +56,11 @@ impl State for Coins {
     }
 
     fn load(bytes: &[u8]) -> Result<Self, LoadError> {
-        match postcard::take_from_bytes(bytes) {
-            Ok((world, [])) => Ok(world),
+        match postcard::take_from_bytes::<Self>(bytes) {
+            Ok((world, [])) => {
+                assert!(!world.heaps.is_empty(), "no heap");
+                Ok(world)
+            }
             _ => Err(LoadError {
                 what: "not coins",
                 at: 0,
@@ -538,6 +541,11 @@ pub(crate) fn file_of(records: &[Record]) -> Vec<u8> {
     }
     recorder.close().expect("the disk takes it");
     std::fs::read(path).expect("the file is there")
+}
+
+/// A snapshot at which the world panics.
+pub(crate) fn bad_snapshot() -> Arc<[u8]> {
+    Arc::from([0; 3])
 }
 
 /// A command at which the world panics.

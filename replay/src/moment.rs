@@ -1,7 +1,7 @@
 //! A moment of a replay to play on from.
 
 use crate::{Error, KeyframeAt, Reader, Recorder};
-use lockstep::log::{EncodedLog, LogStore as _, Record};
+use lockstep::log::{EncodedLog, Keyframe, LogStore as _, Record};
 use lockstep::session::Batch;
 use lockstep::{TurnNumber, guard, world_entries};
 use sim::{Checksum, Seat, Simulation};
@@ -60,7 +60,8 @@ impl<S: Simulation> WorldAt<S> {
             reader.keyframes().iter().filter(before).copied().collect();
         for at in keyframes.iter().rev() {
             let loaded = reader.keyframe(at).ok();
-            let world = loaded.and_then(|keyframe| S::load(&keyframe.snapshot).ok());
+            let load = |keyframe: Keyframe| guard(|| S::load(&keyframe.snapshot)).ok()?.ok();
+            let world = loaded.and_then(load);
             if let Some(world) = world
                 && let Ok(world) = run(world, at.turns, &log, &checksums)
             {
@@ -68,11 +69,13 @@ impl<S: Simulation> WorldAt<S> {
             }
         }
         let start = reader.start().clone();
-        let world = S::new(&sim::Start {
+        let begin = sim::Start {
             setup,
             seed: start.seed,
             seats: start.seats(),
-        });
+        };
+        let world =
+            guard(|| S::new(&begin)).map_err(|message| Error::World { turn: 0, message })?;
         let world = run(world, 0, &log, &checksums)?;
         WorldAt::at(reader, turns, log, world)
     }

@@ -64,6 +64,8 @@ pub struct Player {
     pending: Pending,
     /// The world of the start was built once, so setup and rules fit.
     built: bool,
+    /// The world panicked: a seek begins another one.
+    is_gone: bool,
     told_start: bool,
     executed: u32,
     goal: Option<Goal>,
@@ -120,6 +122,7 @@ impl Player {
             cursor,
             pending: Pending::Nothing,
             built: false,
+            is_gone: false,
             told_start: false,
             executed: 0,
             goal: None,
@@ -142,7 +145,7 @@ impl Player {
     ///
     /// Loads the newest useful keyframe and steps as fast as possible from there; meanwhile
     /// [`status`](TurnSource::status) is [`Status::CatchingUp`]. A keyframe that does not load, or belongs to
-    /// another log, is skipped.
+    /// another log, is skipped. After a panic of the world a seek begins with another one.
     pub fn seek(&mut self, turn: TurnNumber) {
         self.goal = Some(Goal {
             turn: turn.0.min(self.reader.turns()),
@@ -206,7 +209,7 @@ impl Player {
                 .usable
                 .partition_point(|keyframe| keyframe.turns <= turn);
             let best = self.usable[..before].last().copied();
-            let forward = self.executed <= turn;
+            let forward = self.executed <= turn && !self.is_gone;
             let from_file = best.map(|best| best.turns);
             let own = self.own.range(..=turn).next_back();
             if let Some((turns, (ticks, snapshot))) = own
@@ -450,7 +453,7 @@ impl TurnSource for Player {
         let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
         match (pending, answer) {
             (Pending::Building, Answer::Ready { checksum }) => {
-                self.built = true;
+                (self.built, self.is_gone) = (true, false);
                 self.checksum = Some(checksum);
                 self.executed = 0;
                 self.cursor = self.reader.cursor(TurnNumber(0));
@@ -470,6 +473,7 @@ impl TurnSource for Player {
                     Origin::File(keyframe) => keyframe.turns,
                     Origin::Own(turns) => turns,
                 };
+                self.is_gone = false;
                 self.checksum = Some(checksum);
                 self.executed = turns;
                 self.cursor = self.reader.cursor(TurnNumber(turns));
@@ -490,7 +494,7 @@ impl TurnSource for Player {
             (Pending::Nothing, _) => return Err(WrongAnswer::NotAsked),
             (_, Answer::Faulted { turn, message }) => {
                 self.checksum = None;
-                self.built = false;
+                self.is_gone = true;
                 self.end(EndReason::WorldFault {
                     turn,
                     message,

@@ -245,12 +245,14 @@ pub fn verify<S: Simulation>(
     let setup = reader.setup::<S>()?;
     let start = reader.start().clone();
     let (mut claims, runs) = collect(reader)?;
+    let begin = sim::Start {
+        setup,
+        seed: start.seed,
+        seats: start.seats(),
+    };
+    let world = guard(|| S::new(&begin)).map_err(|message| Error::World { turn: 0, message })?;
     let mut run = Run::<S> {
-        world: S::new(&sim::Start {
-            setup,
-            seed: start.seed,
-            seats: start.seats(),
-        }),
+        world,
         log_hash: start_hash(&start),
         turn_hash: start_hash(&start),
         speaking: (*start).clone(),
@@ -583,7 +585,9 @@ impl<S: Simulation> Run<'_, S> {
             }
             Err(error) => return Err(error.into()),
         };
-        if let Some(difference) = difference(&self.world, &keyframe.snapshot) {
+        let differs = guard(|| difference(&self.world, &keyframe.snapshot));
+        let turn = TurnNumber(turns);
+        if let Some(difference) = differs.map_err(|message| Wrong::World { turn, message })? {
             return Err(Wrong::Keyframe { turns, difference }.into());
         }
         self.result.keyframes += 1;

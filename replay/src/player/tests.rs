@@ -104,6 +104,36 @@ fn a_keyframe_of_another_log_is_skipped() {
 }
 
 #[test]
+fn a_seek_after_a_panic_of_the_world_begins_with_another_one() {
+    let mut played = fixture::play(60);
+    for record in &mut played.records {
+        if let Record::Bundle(bundle) = record
+            && bundle.turn.0 == 30
+        {
+            bundle.entries.push(fixture::panics());
+        }
+    }
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    let seek = |game: &mut Match<Coins, Player>, turn| {
+        game.source().seek(TurnNumber(turn));
+        let events = arrive(game);
+        events.into_iter().find_map(|event| match event {
+            Event::Ended(ended) => Some(ended.reason),
+            _ => None,
+        })
+    };
+    for turn in [40, 20, 31, 30, 5, 60] {
+        let panics = turn > 30;
+        let reason = seek(&mut game, turn);
+        let told = matches!(&reason, Some(EndReason::WorldFault { turn, .. }) if turn.0 == 30);
+        assert_eq!(told, panics, "{turn}: {reason:?}");
+        let world = (!panics).then(|| &played.worlds[turn as usize]);
+        assert_eq!(game.world(), world, "{turn}");
+    }
+}
+
+#[test]
 fn a_pause_without_a_resumption_is_reported() {
     let played = fixture::play_with(30, |bundle| {
         bundle.entries.retain(|entry| entry.what != What::Resume);

@@ -103,6 +103,26 @@ fn a_world_that_panics_is_told_with_its_turn() {
 }
 
 #[test]
+fn a_snapshot_on_which_the_world_panics_is_told_with_its_turn() {
+    let mut records = fixture::play(120).records;
+    for record in &mut records {
+        if let Record::Keyframe(keyframe) = record {
+            keyframe.snapshot = fixture::bad_snapshot();
+        }
+    }
+    let wrong = Wrong::World {
+        turn: TurnNumber(50),
+        message: "no heap".into(),
+    };
+    assert_eq!(verified(&records).wrong, Some(wrong));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("panics.replay");
+    std::fs::write(&path, fixture::file_of(&records)).expect("it is written");
+    let moment = crate::WorldAt::<Coins>::open(&path, Some(80)).expect("without a keyframe");
+    assert_eq!(moment.turns(), 80);
+}
+
+#[test]
 fn an_edited_command_is_found_even_if_the_world_fits() {
     // Everything fits the edited command, except the history that the peers signed.
     let mut records = play_with(120, |bundle| {

@@ -4,7 +4,7 @@ use crate::window::clock::{now, since};
 use crate::world::{Effect, TICKS_PER_SECOND, World};
 use lockstep::log::Bundle;
 use lockstep::source::{Answer, TurnSource, Work};
-use lockstep::{TurnNumber, world_entries};
+use lockstep::{TurnNumber, guard, world_entries};
 use replay::{Error, Player, Reader, RosterAt, Speed};
 use sim::{Checksum, Entry, Simulation, State};
 use std::path::Path;
@@ -26,6 +26,8 @@ pub struct Reel {
     since_tick: f32,
     tick_seconds: f32,
     over: bool,
+    /// A panic of the world, until a seek begins another one.
+    fault: Option<Error>,
     /// Of the world after the last executed turn.
     checksum: Option<Checksum>,
 }
@@ -89,6 +91,7 @@ impl Reel {
             since_tick: 0.0,
             tick_seconds,
             over: false,
+            fault: None,
             checksum: None,
         })
     }
@@ -103,9 +106,9 @@ impl Reel {
         self.player.reader()
     }
 
-    /// The disk's error, if that ended the replay early.
+    /// What ended the replay early: the disk, or a panic of the world.
     pub fn error(&self) -> Option<&Error> {
-        self.player.error()
+        self.player.error().or(self.fault.as_ref())
     }
 
     /// Ticks stepped so far.
@@ -282,8 +285,31 @@ impl Reel {
         true
     }
 
-    /// Does one piece of work.
+    /// Does one piece of work. A panic of the world ends the replay; see [`error`](Self::error).
     pub fn work(&mut self) -> Step {
+        self.guarded(Self::piece)
+    }
+
+    pub(super) fn guarded(&mut self, piece: impl FnOnce(&mut Self) -> Step) -> Step {
+        let turn = self.turn();
+        guard(|| piece(self)).unwrap_or_else(|message| self.end_by(turn, message))
+    }
+
+    /// The world has panicked in this turn: nothing of it is used any more.
+    fn end_by(&mut self, turn: u32, message: String) -> Step {
+        let world = self.world.take();
+        let _ = guard(|| drop(world));
+        (self.running, self.over) = (None, true);
+        self.fault = Some(Error::World {
+            turn,
+            message: message.clone(),
+        });
+        let turn = TurnNumber(turn);
+        self.answer(Answer::Faulted { turn, message });
+        Step::End
+    }
+
+    fn piece(&mut self) -> Step {
         if let (Some(running), Some(world)) = (&mut self.running, &mut self.world) {
             let begun = now();
             self.effects.clear();
@@ -355,7 +381,7 @@ impl Reel {
     }
 
     fn ready(&mut self, world: World, ticks: u64) -> Step {
-        self.tick = ticks;
+        (self.tick, self.fault) = (ticks, None);
         let checksum = self.world.insert(world).checksum();
         self.checksum = Some(checksum);
         self.answer(Answer::Ready { checksum });

@@ -1,6 +1,7 @@
 //! A recorded match in the viewer: findings, seeks, pictures and files.
 
 use super::events::{EventKind, Finder};
+use super::reel::Step;
 use super::*;
 use crate::bot::{Bot, Level};
 use crate::window::graphs::Graph;
@@ -304,6 +305,33 @@ fn a_removed_player_is_not_listed_as_left() {
         (u64::from(REMOVED_FROM), "bob was removed: connection lost"),
     ];
     assert_eq!(found, expected.map(|(turn, text)| (turn, text.to_owned())));
+}
+
+#[test]
+fn a_panic_of_the_world_ends_the_replay_and_not_the_window() {
+    let recorded = record(60);
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    let mut draw = |viewer: &mut Viewer| frame(viewer, &mut canvas, &[], Modifiers::default());
+    viewer.reel.seek_turn(30);
+    assert!(viewer.reel.pursue(far()));
+    assert_eq!(viewer.reel.work(), Step::Turn);
+    let ends = viewer.reel.guarded(|_| panic!("no such unit"));
+    assert_eq!((ends, viewer.reel.is_over()), (Step::End, true));
+    draw(&mut viewer);
+    let told = viewer.trouble().expect("it is told");
+    assert!(
+        told.contains("world panicked in turn 30: no such unit"),
+        "{told}"
+    );
+    assert!(!viewer.reel.tick_once(|_, _| panic!("there is no tick")));
+    viewer.reel.seek_turn(20);
+    assert!(viewer.reel.pursue(far()));
+    let world = viewer.reel.world().map(State::checksum);
+    assert_eq!(world, Some(recorded.checksums[20]));
+    draw(&mut viewer);
+    assert_eq!(viewer.trouble(), None);
 }
 
 #[test]
