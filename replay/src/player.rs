@@ -492,7 +492,15 @@ impl TurnSource for Player {
                 self.executed += 1;
             }
             (Pending::Nothing, _) => return Err(WrongAnswer::NotAsked),
-            (_, Answer::Faulted { turn, message }) => {
+            (pending, Answer::Faulted { turn, message }) => {
+                // The next seek takes another one.
+                match pending {
+                    Pending::Loading(Origin::File(keyframe)) => {
+                        self.usable.retain(|usable| *usable != keyframe);
+                    }
+                    Pending::Loading(Origin::Own(turns)) => self.forget(turns),
+                    _ => {}
+                }
                 self.checksum = None;
                 self.is_gone = true;
                 self.end(EndReason::WorldFault {

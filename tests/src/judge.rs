@@ -203,7 +203,7 @@ impl Judge {
     /// A session had its world replaced by one after so many turns.
     pub fn restored(&mut self, peer: usize, turns: u32) {
         self.peers[peer].next = turns;
-        self.peers[peer].executed.0 = turns;
+        self.peers[peer].executed = (turns, None);
     }
 
     /// Makes the demands on a whole run, which is over.

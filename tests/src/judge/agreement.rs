@@ -12,6 +12,9 @@ impl Judge {
             let peer = |of: &RosterPeer| self.ids.iter().position(|id| *id == of.peer);
             self.places = start.roster.iter().filter_map(peer).collect();
         }
+        if self.scenario.is_hostile(peer) {
+            return;
+        }
         let file = &mut self.peers[peer];
         if let Record::Bundle(bundle) = record {
             file.finals += 1;
@@ -41,7 +44,7 @@ impl Judge {
         let (before, is_change) = (log.tip, matches!(record, Record::Roster(_)));
         self.peers[peer].log.put(&self.places, record);
         let after = self.peers[peer].log.tip;
-        if before != after && !self.scenario.is_hostile(peer) {
+        if before != after {
             let known = *self.next.entry((before, is_change)).or_insert(after);
             let may_differ = self.scenario.has_two_faced() && matches!(record, Record::Bundle(_));
             let alike = known == after || may_differ;
@@ -158,6 +161,9 @@ impl Judge {
 
     /// A session replaced the turns behind its log. The number of those that it took back.
     pub fn tail(&mut self, peer: usize, turns: &[Bundle]) -> u32 {
+        if self.scenario.is_hostile(peer) {
+            return 0;
+        }
         let file = &self.peers[peer];
         let pairs = file.log.turns[file.finals as usize..].iter().zip(turns);
         let alike = pairs.take_while(|(old, new)| old == new).count();

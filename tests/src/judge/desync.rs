@@ -16,7 +16,9 @@ impl Judge {
         // A peer that has ended may have had no time to prove anything.
         let may_prove = |other| self.scenario.may_prove(peer, other, voters);
         let just = sound.all(|other| self.peers[other].ended.is_some() || !may_prove(other));
-        must(just, "names a peer whose world is sound");
+        // Hostile peers that are a quorum decide which worlds are right.
+        let by_hostile = core::is_quorum(voters, |voter| self.scenario.is_hostile(*voter));
+        must(just || by_hostile, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
         must(!stops || !desync.goes_on, "goes on where it must stop");
         // The report names all peers that differ from more than half of the roster.

@@ -214,9 +214,10 @@ impl Outcome {
         kinds.map(|((name, _), count)| (*name, *count))
     }
 
-    /// Whether too many runs lacked a core.
+    /// Whether too many runs lacked a core: more than a tenth, by more than three times what chance makes of that.
     pub fn lacks_cores(&self) -> bool {
-        self.runs() >= ENOUGH && self.without_core * WITHOUT_CORE > self.runs()
+        let by_chance = self.runs().isqrt();
+        self.runs() >= ENOUGH && self.without_core > self.runs() / WITHOUT_CORE + by_chance
     }
 }
 
