@@ -134,6 +134,26 @@ fn a_seek_after_a_panic_of_the_world_begins_with_another_one() {
 }
 
 #[test]
+fn a_keyframe_on_which_the_world_panics_is_loaded_once() {
+    let mut played = fixture::play(170);
+    for record in &mut played.records {
+        if let Record::Keyframe(keyframe) = record
+            && keyframe.turns == 100
+        {
+            keyframe.snapshot = fixture::bad_snapshot();
+        }
+    }
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    for (turn, panics) in [(120, true), (120, false), (20, false), (130, false)] {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        let world = (!panics).then(|| &played.worlds[turn as usize]);
+        assert_eq!(game.world(), world, "{turn}");
+    }
+}
+
+#[test]
 fn a_pause_without_a_resumption_is_reported() {
     let played = fixture::play_with(30, |bundle| {
         bundle.entries.retain(|entry| entry.what != What::Resume);
