@@ -1,7 +1,7 @@
 //! How quinn is set up for turns: many small datagrams whose loss must slow nothing down.
 
 use quinn::congestion::{Controller, ControllerFactory};
-use quinn::{IdleTimeout, TransportConfig, VarInt};
+use quinn::{AckFrequencyConfig, IdleTimeout, TransportConfig, VarInt};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,12 @@ use std::time::{Duration, Instant};
 /// The settings of every link. `dialled` is true on the side that dialled.
 fn transport(dialled: bool) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
+    let mut acknowledgements = AckFrequencyConfig::default();
+    acknowledgements
+        .ack_eliciting_threshold(VarInt::from_u32(PACKETS_UNACKNOWLEDGED))
+        .max_ack_delay(Some(ACKNOWLEDGED_WITHIN));
     config
+        .ack_frequency_config(Some(acknowledgements))
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MS))))
         .keep_alive_interval(Some(KEEP_ALIVE))
         .initial_rtt(INITIAL_RTT)
@@ -93,6 +98,10 @@ const WINDOW: u64 = 64 << 10;
 /// A link on which nothing was heard for so long is gone. The session suspects a peer long before.
 const IDLE_MS: u32 = 10_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// Acknowledgements of QUIC ride on turn packets where one leaves within this time, or within a round trip if that is
+/// shorter. Packets that come out of order are acknowledged at once, so that streams lose no time.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);
+const PACKETS_UNACKNOWLEDGED: u32 = 8;
 /// Assumed until it is measured: handshakes repeat lost packets three times sooner than by default.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 /// Two of the largest datagrams with quinn's book-keeping: what waits longer is stale.

@@ -1,6 +1,7 @@
 //! One link: the peer at its other end, and how well it carries.
 
 use super::board::Neighbour;
+use super::copies::{Copies, Measured};
 use crate::session::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::time::Duration;
@@ -66,6 +67,8 @@ const MESSAGES_PER_S: u64 = 16;
 pub(crate) struct Quality {
     /// Smoothed round trip; `None` before the first echo.
     pub rtt: Option<Duration>,
+    /// Its mean deviation.
+    jitter: Duration,
     /// When the newest echo came.
     echoed_at: Duration,
     /// Number of the next packet to send.
@@ -80,15 +83,17 @@ pub(crate) struct Quality {
     pub held: Vec<TurnNumber>,
     /// The peers that the other side hears directly.
     pub heard: u16,
-    /// Times that the newest batch has left.
-    pub copies: u8,
+    /// Own batches on their way.
+    pub copies: Copies,
     /// By roster index, what has left here of each peer's batches.
     passed: Vec<Passed>,
-    /// When all that the other side lacked last left.
+    /// When all batches of other peers that the other side lacked last left.
     pub all_sent: Option<Duration>,
     pub last_sent: Option<Duration>,
     /// When an acknowledgement must have left.
     pub acknowledge_by: Option<Duration>,
+    /// Nothing leaves before: more was to leave than may.
+    pub blocked_until: Duration,
     /// Bytes that may be sent now.
     pub allowance: u32,
     pub allowance_at: Duration,
@@ -107,6 +112,10 @@ struct Passed {
 }
 
 const SENT: usize = 64;
+/// Time between two copies of what is late.
+pub(crate) const PULSE: Duration = Duration::from_millis(25);
+/// The round trip until one is measured.
+const UNKNOWN: Duration = Duration::from_millis(30);
 /// A round trip of longer ago says nothing of a link: it may carry packets one way alone.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -118,6 +127,7 @@ impl Quality {
     pub(crate) fn new(now: Duration) -> Self {
         Quality {
             rtt: None,
+            jitter: Duration::ZERO,
             echoed_at: now,
             sequence: 0,
             sent_at: Box::new([None; SENT]),
@@ -126,11 +136,12 @@ impl Quality {
             reported_missing: 0,
             held: Vec::new(),
             heard: 0,
-            copies: 0,
+            copies: Copies::default(),
             passed: Vec::new(),
             all_sent: None,
             last_sent: None,
             acknowledge_by: None,
+            blocked_until: Duration::ZERO,
             allowance: BURST_BYTES,
             allowance_at: now,
             lossy_since: None,
@@ -170,10 +181,9 @@ impl Quality {
                 let sample = now
                     .saturating_sub(sent_at)
                     .saturating_sub(Duration::from_millis(u64::from(age_ms)));
-                self.rtt = Some(match self.rtt {
-                    None => sample,
-                    Some(rtt) => (rtt * 7 + sample) / 8,
-                });
+                let before = self.rtt.unwrap_or(sample);
+                self.jitter = (self.jitter * 3 + before.abs_diff(sample)) / 4;
+                self.rtt = Some((before * 7 + sample) / 8);
                 self.echoed_at = now;
             }
         }
@@ -278,29 +288,39 @@ impl Quality {
         }
     }
 
-    /// Time after which what was sent should have been acknowledged.
-    fn acknowledged_within(&self) -> Duration {
-        match self.rtt {
-            Some(rtt) => rtt + Duration::from_millis(20),
-            None => Duration::from_millis(50),
+    /// Whether a copy from the other side may tell that the last packet from here was lost: it left long enough ago.
+    pub(crate) fn may_have_lost_an_answer(&self, now: Duration) -> bool {
+        let rtt = self.rtt.unwrap_or_default();
+        self.last_sent.is_none_or(|at| at + rtt <= now)
+    }
+
+    /// What copies follow.
+    pub(crate) fn measured(&self, now: Duration) -> Measured {
+        Measured {
+            rtt: self.rtt.unwrap_or(UNKNOWN),
+            jitter: self.jitter,
+            loss_per_64: self.loss_per_64(),
+            pulse: self.pulse(now),
+            is_short: self.is_short(now),
         }
     }
 
-    /// Time from one copy of an unacknowledged batch to the next.
-    ///
-    /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link,
-    /// and where little more may be sent, a copy waits until one should have come. Loss above 20 % for 5 s widens the
-    /// pulses, so that they do not feed what they fight.
-    pub(crate) fn pulse(&self, now: Duration) -> Duration {
-        let base = Duration::from_millis(25);
-        let clean = self.loss_per_64() == 0;
-        if clean || self.is_short(now) {
-            return self.acknowledged_within().max(base);
-        }
+    /// Time from one copy of a late batch to the next. Loss above 20 % for 5 s widens it, so that copies do not feed what
+    /// they fight.
+    fn pulse(&self, now: Duration) -> Duration {
         match self.lossy_since {
-            Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => base * 3,
-            Some(since) if now.saturating_sub(since) > Duration::from_secs(5) => base * 2,
-            _ => base,
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => PULSE * 3,
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(5) => PULSE * 2,
+            _ => PULSE,
+        }
+    }
+
+    /// Time from one copy of another peer's unacknowledged batch to the next. Where loss is seen copies follow each other
+    /// closely, without waiting for an acknowledgement.
+    pub(crate) fn forwards_again_after(&self, now: Duration) -> Duration {
+        match self.loss_per_64() == 0 || self.is_short(now) {
+            true => self.measured(now).acknowledged_within().max(PULSE),
+            false => self.pulse(now),
         }
     }
 }
@@ -409,14 +429,15 @@ mod tests {
         }
         quality.rtt = Some(Duration::from_millis(80));
         let (now, later) = (Duration::from_secs(1), Duration::from_secs(2));
-        assert_eq!(quality.pulse(now), Duration::from_millis(25));
+        let again = |quality: &Quality, at| quality.forwards_again_after(at);
+        assert_eq!(again(&quality, now), PULSE);
         while quality.allows(now, 1_000) && !quality.is_short(now) {
             quality.sent(now, 1_000);
         }
         assert!(quality.is_short(now));
-        assert_eq!(quality.pulse(now), Duration::from_millis(100));
+        assert_eq!(again(&quality, now), Duration::from_millis(98));
         assert!(!quality.is_short(later));
-        assert_eq!(quality.pulse(later), Duration::from_millis(25));
+        assert_eq!(again(&quality, later), PULSE);
     }
 
     #[test]

@@ -7,19 +7,16 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::facts::{Topic, Version};
 use crate::session::ledger::Held;
-use crate::session::links::link::Link;
+use crate::session::links::copies::{ACKNOWLEDGE_WITHIN, Measured, RIDES_ALONG};
+use crate::session::links::link::{Link, PULSE};
 use crate::session::timers::{Timer, Timers};
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// An acknowledgement waits this long for a packet that leaves anyway.
-const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(8);
 /// Something is sent on every link at least this often.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(200);
-/// Time between two copies once the first one is overdue.
-const PULSE: Duration = Duration::from_millis(25);
 /// Packets that leave at once on one link.
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
@@ -41,11 +38,8 @@ impl Player {
         link.heard_at = now;
         link.epoch = link.epoch.max(Some(packet.epoch));
         let fresh = link.quality.received(now, &packet);
-        if !packet.batches.is_empty() {
-            let by = now + ACKNOWLEDGE_WITHIN;
-            let quality = &mut link.quality;
-            quality.acknowledge_by =
-                Some(quality.acknowledge_by.map_or(by, |earlier| earlier.min(by)));
+        if let Some(held) = link.quality.held.get(self.ledger.places.me()) {
+            link.quality.copies.acknowledged(held.0);
         }
         if !fresh {
             return;
@@ -55,8 +49,21 @@ impl Player {
         for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
             self.membership.note_heard(at, heard_at);
         }
+        if packet.batches.is_empty() {
+            return;
+        }
+        let held = |player: &Self| player.ledger.batches.all_until().sum::<u32>();
+        let before = held(self);
         for batch in packet.batches {
             self.receive_batch(core, id, batch);
+        }
+        let is_news = held(self) != before;
+        if let Some(link) = core.links.get_mut(&id)
+            && (is_news || link.quality.may_have_lost_an_answer(now))
+        {
+            let by = now + ACKNOWLEDGE_WITHIN;
+            let earlier = link.quality.acknowledge_by;
+            link.quality.acknowledge_by = Some(earlier.map_or(by, |earlier| earlier.min(by)));
         }
     }
 
@@ -191,9 +198,6 @@ impl Player {
         let due = self.best_links(core, &newest).filter(is_due);
         let due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
         for (id, member) in due {
-            if fresh && let Some(link) = core.links.get_mut(&id) {
-                link.quality.copies = 0;
-            }
             self.send_packets(core, id, member);
         }
     }
@@ -254,9 +258,20 @@ impl Player {
         };
         let mut due = before.min(last_sent + SIGN_OF_LIFE);
         due = quality.acknowledge_by.map_or(due, |by| due.min(by));
-        let pulse = self.pulse_at(core, link);
-        if pulse < due && self.lacking(core, member, link, true).next().is_some() {
-            due = pulse;
+        let measured = quality.measured(core.now);
+        let own = self.own_lacking(link);
+        let next = |held| self.next_copy(link, held, &measured).unwrap_or_default();
+        due = own.fold(due, |due, held| {
+            due.min(next(held).max(quality.blocked_until))
+        });
+        let again = self.forwards_again_at(core, link);
+        if again < due
+            && self
+                .others_lacking(core, member, link, true)
+                .next()
+                .is_some()
+        {
+            due = again;
         }
         // Forwarding begins when the direct way has had its time.
         let from = last_sent + PULSE;
@@ -267,21 +282,31 @@ impl Player {
         (due < before).then_some(due)
     }
 
-    /// When all that the other end lacks is to leave again.
-    fn pulse_at(&self, core: &Core, link: &Link) -> Duration {
+    /// When all batches of other peers that the other end lacks are to leave again.
+    fn forwards_again_at(&self, core: &Core, link: &Link) -> Duration {
         let quality = &link.quality;
-        let pulse = quality.pulse(core.now);
-        let wait = match quality.copies <= 1 || quality.is_short(core.now) {
-            true => pulse,
-            false => pulse.min(PULSE),
-        };
+        let wait = quality.forwards_again_after(core.now);
         quality.all_sent.map_or(core.now, |at| at + wait)
+    }
+
+    /// When the next copy of an own batch leaves on a link, if it has left there.
+    fn next_copy(&self, link: &Link, held: &Held, measured: &Measured) -> Option<Duration> {
+        let plan = self.turns.plan();
+        let network = plan.turn() * u32::from(plan.delay_turns).saturating_sub(1);
+        let (turn, needed) = (held.batch.turn.0, held.arrived + network);
+        link.quality.copies.next(turn, needed, measured)
     }
 
     fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
         let link = &core.links[&id];
-        let all = !link.quality.is_short(core.now) || self.pulse_at(core, link) <= core.now;
-        let lacking = self.lacking(core, member, link, all);
+        let all = self.forwards_again_at(core, link) <= core.now;
+        let measured = link.quality.measured(core.now);
+        let soon = core.now + RIDES_ALONG;
+        let own = self.own_lacking(link).filter(|held| {
+            let next = self.next_copy(link, held, &measured);
+            next.is_none_or(|at| at <= soon)
+        });
+        let lacking = own.chain(self.others_lacking(core, member, link, all));
         let batches: Vec<(TurnNumber, SignedBatch)> = lacking
             .map(|held| (held.batch.turn, held.signed.clone()))
             .collect();
@@ -308,12 +333,12 @@ impl Player {
             if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
                 // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
                 // time, long past, would be the session's deadline for as long as nothing may leave.
-                link.quality.last_sent = Some(core.now);
-                link.quality.all_sent = Some(core.now);
-                link.quality.acknowledge_by = link
-                    .quality
-                    .acknowledge_by
-                    .map(|by| by.max(core.now + PULSE));
+                let quality = &mut link.quality;
+                quality.last_sent = Some(core.now);
+                quality.all_sent = Some(core.now);
+                quality.blocked_until = core.now + PULSE;
+                let by = quality.acknowledge_by;
+                quality.acknowledge_by = by.map(|by| by.max(quality.blocked_until));
                 return;
             }
             packet.sequence = link.quality.sequence;
@@ -324,6 +349,9 @@ impl Player {
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
             for (at, turn) in turns {
+                if at == self.ledger.places.me() {
+                    link.quality.copies.left(turn.0, core.now);
+                }
                 link.quality
                     .note_sent(at, turn, self.ledger.places.len(), core.now);
             }
@@ -332,15 +360,21 @@ impl Player {
             }
         }
         let link = core.links.get_mut(&id).expect("the link was just seen");
-        link.quality.copies = link.quality.copies.saturating_add(1);
         if all {
             link.quality.all_sent = Some(core.now);
         }
     }
 
-    /// The batches that the member at the other end lacks and that this side should send, own ones first, each
-    /// peer's oldest first: all of them, or those that have never left on this link.
-    fn lacking<'a>(
+    /// The own batches that the other end of a link lacks, the oldest first.
+    fn own_lacking<'a>(&'a self, link: &'a Link) -> impl Iterator<Item = &'a Held> {
+        let me = self.ledger.places.me();
+        let from = link.quality.held.get(me).map_or(0, |held| held.0);
+        self.batches_from(me, from, None)
+    }
+
+    /// The batches of others that the member at the other end lacks and that this side should send, each peer's oldest
+    /// first: all of them, or those that have never left on this link.
+    fn others_lacking<'a>(
         &'a self,
         core: &'a Core,
         to: usize,
@@ -351,14 +385,7 @@ impl Player {
             true => from,
             false => from.max(link.quality.sent_until(at)),
         };
-        let held = link.quality.held.get(self.ledger.places.me());
-        let from = held.map_or(0, |held| held.0);
-        let own = self.batches_from(
-            self.ledger.places.me(),
-            first(self.ledger.places.me(), from),
-            None,
-        );
-        let others = (0..self.ledger.places.len())
+        (0..self.ledger.places.len())
             .filter(move |at| *at != self.ledger.places.me() && *at != to)
             .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
             .filter(move |(at, held)| *held < self.ledger.batches.held(*at))
@@ -370,8 +397,7 @@ impl Player {
                     false => Some(core.now.saturating_sub(self.grace(link))),
                 };
                 self.batches_from(at, first(at, held), before)
-            });
-        own.chain(others)
+            })
     }
 
     /// The batches of one peer from a turn on, as long as they arrived no later than `before`.

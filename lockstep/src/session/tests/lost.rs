@@ -9,7 +9,7 @@ use crate::session::wire::Control;
 #[test]
 fn no_peer_is_blamed_for_turns_that_wait_for_a_quorum() {
     let mut was_changing = 0;
-    for ms in (0..500).step_by(25) {
+    for ms in (0..500).step_by(5) {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(3));
         net.links.silent = vec![1];
