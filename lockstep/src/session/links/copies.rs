@@ -2,8 +2,8 @@
 //!
 //! A copy leaves when it can still help and an acknowledgement could have come. With the time at which the other end
 //! needs a batch, its way there and the jitter, there is a last useful moment. Where an acknowledgement can come before
-//! that, the next copy waits for it. Where none can, so many copies leave as the loss asks for, spread over what is left.
-//! Once the batch is late, copies follow at the pulse of the link, until it is acknowledged.
+//! that, the next copy waits for it, if losses are seldom. Else so many copies leave as the loss asks for, spread over
+//! what is left, until one is acknowledged. Once the batch is late, copies follow at the pulse of the link.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,11 +35,13 @@ struct Sent {
 }
 
 /// An acknowledgement waits this long for a packet that leaves anyway.
-pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(8);
+pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(2);
 /// How late clocks, timers and threads may be in all.
 const MARGIN: Duration = Duration::from_millis(10);
+/// How late timers and threads at both ends may make an acknowledgement. A copy in vain costs less than a late one.
+const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
 /// The shortest time between two copies.
-const APART: Duration = Duration::from_millis(5);
+const APART: Duration = Duration::from_millis(2);
 /// Copies that leave before their time where a packet leaves anyway.
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(5);
 /// One turn in so many may be late for losses of a match's links.
@@ -47,11 +49,13 @@ const LATE_TURNS: u64 = 100_000;
 /// Links of a peer in the largest match.
 const LINKS: u64 = 15;
 const MOST_COPIES: u8 = 8;
+/// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
+const SELDOM: u8 = 1;
 
 impl Measured {
     /// Time from a packet until what it carries should be acknowledged.
     pub(crate) fn acknowledged_within(&self) -> Duration {
-        self.rtt + self.jitter * 2 + ACKNOWLEDGE_WITHIN + MARGIN
+        self.rtt + self.jitter * 2 + ACKNOWLEDGE_WITHIN + ANSWERED_WITHIN
     }
 
     /// Copies after which a batch has come, but for one in so many turns, if losses are independent.
@@ -96,12 +100,13 @@ impl Copies {
         let within = link.acknowledged_within();
         let way = link.rtt / 2 + link.jitter * 2 + MARGIN;
         let useful_until = needed.saturating_sub(way);
-        if link.is_short || sent.last + within <= useful_until {
+        let wanted = link.copies().saturating_sub(sent.copies);
+        let last = sent.last + within + APART * u32::from(wanted.saturating_sub(1));
+        if link.is_short || last <= useful_until && link.loss_per_64 <= SELDOM {
             return Some(sent.last + within.max(link.pulse));
         }
-        let wanted = link.copies().saturating_sub(sent.copies);
-        if wanted > 0 && sent.last < useful_until {
-            let apart = (useful_until - sent.last) / u32::from(wanted);
+        if wanted > 0 {
+            let apart = useful_until.saturating_sub(sent.last) / u32::from(wanted);
             return Some(sent.last + apart.max(APART));
         }
         let late = needed.max(sent.first + within);
@@ -142,16 +147,19 @@ mod tests {
     #[test]
     fn a_copy_waits_for_an_acknowledgement_that_can_come_in_time() {
         assert_eq!(leave(200, &link(2, 0), 4), [0, 25, 50, 75]);
-        assert_eq!(leave(200, &link(100, 0), 2), [0, 120]);
+        assert_eq!(leave(200, &link(100, 0), 2), [0, 108]);
     }
 
     #[test]
     fn copies_are_spread_where_no_acknowledgement_can_come_in_time() {
         // Of four copies the last two, up to the last useful moment; then at the pulse, once the batch is late.
         let times = leave(200, &link(100, 1), 7);
-        assert_eq!(times, [0, 120, 129, 138, 200, 225, 250]);
+        assert_eq!(times, [0, 108, 123, 138, 200, 225, 250]);
         let times = leave(100, &link(100, 0), 5);
-        assert_eq!(times, [0, 19, 38, 120, 145]);
+        assert_eq!(times, [0, 19, 38, 108, 133]);
+        // Where more is lost, none waits.
+        let times = leave(200, &link(100, 3), 6);
+        assert_eq!(times, [0, 34, 69, 103, 138, 200]);
     }
 
     #[test]

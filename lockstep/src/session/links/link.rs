@@ -435,7 +435,7 @@ mod tests {
             quality.sent(now, 1_000);
         }
         assert!(quality.is_short(now));
-        assert_eq!(again(&quality, now), Duration::from_millis(98));
+        assert_eq!(again(&quality, now), Duration::from_millis(86));
         assert!(!quality.is_short(later));
         assert_eq!(again(&quality, later), PULSE);
     }

@@ -260,7 +260,10 @@ impl Player {
         due = quality.acknowledge_by.map_or(due, |by| due.min(by));
         let measured = quality.measured(core.now);
         let own = self.own_lacking(link);
-        let next = |held| self.next_copy(link, held, &measured).unwrap_or_default();
+        let next = |held| {
+            let next = self.next_copy(member, link, held, &measured);
+            next.unwrap_or_default()
+        };
         due = own.fold(due, |due, held| {
             due.min(next(held).max(quality.blocked_until))
         });
@@ -289,11 +292,16 @@ impl Player {
         quality.all_sent.map_or(core.now, |at| at + wait)
     }
 
-    /// When the next copy of an own batch leaves on a link, if it has left there.
-    fn next_copy(&self, link: &Link, held: &Held, measured: &Measured) -> Option<Duration> {
-        let plan = self.turns.plan();
-        let network = plan.turn() * u32::from(plan.delay_turns).saturating_sub(1);
-        let (turn, needed) = (held.batch.turn.0, held.arrived + network);
+    /// When the next copy of an own batch leaves on a link to a member, if it has left there.
+    fn next_copy(
+        &self,
+        member: usize,
+        link: &Link,
+        held: &Held,
+        measured: &Measured,
+    ) -> Option<Duration> {
+        let needed = held.arrived + self.turns.needed_within(member, measured.rtt / 2);
+        let turn = held.batch.turn.0;
         link.quality.copies.next(turn, needed, measured)
     }
 
@@ -303,7 +311,7 @@ impl Player {
         let measured = link.quality.measured(core.now);
         let soon = core.now + RIDES_ALONG;
         let own = self.own_lacking(link).filter(|held| {
-            let next = self.next_copy(link, held, &measured);
+            let next = self.next_copy(member, link, held, &measured);
             next.is_none_or(|at| at <= soon)
         });
         let lacking = own.chain(self.others_lacking(core, member, link, all));

@@ -1,7 +1,8 @@
 //! The clock of turns: when the next one is due, and how this peer falls in line with the others.
 //!
 //! No wall clock. The offset between two peers is half the difference of their mutual slack; only a peer that is ahead of
-//! the median slows down.
+//! the median slows down. The sum of both does not depend on clocks: where it is less than of late, a batch was lost on
+//! the way and came as a copy, and the two slacks tell nothing of the offset.
 
 use crate::log::NO_SLACK;
 use std::time::Duration;
@@ -10,6 +11,10 @@ use std::time::Duration;
 const SLACK_EVERY: Duration = Duration::from_secs(1);
 /// Being ahead by no more is in line.
 const IN_LINE_MS: i64 = 4;
+/// Mutual slack that is less by so much than the most of the last reports is that of a copy.
+const OF_A_COPY_MS: i32 = 15;
+/// The reports that count as of late. Links change.
+const OF_LATE: usize = 8;
 
 pub(super) struct Clock {
     /// When the next turn is due.
@@ -30,6 +35,32 @@ struct Slack {
     reported: Option<i16>,
     /// The least of this peer's batches there, as the other peer last reported.
     there: Option<i16>,
+    /// The same, the last time that it was not of a copy.
+    direct: Option<i16>,
+    /// The mutual slack at the last reports of the other peer, the newest first.
+    mutual: [Option<i32>; OF_LATE],
+}
+
+impl Slack {
+    /// The other peer has reported. Mutual slack is known once both have.
+    fn reported(&mut self, slack: i16) {
+        self.there = Some(slack);
+        if let Some(here) = self.reported {
+            self.mutual.rotate_right(1);
+            self.mutual[0] = Some(i32::from(slack) + i32::from(here));
+        }
+        if self.ahead().is_some() {
+            self.direct = self.there;
+        }
+    }
+
+    /// How far this peer is ahead of the other one, in milliseconds, if the last reports tell.
+    fn ahead(&self) -> Option<i64> {
+        let most = self.mutual.iter().max().copied().flatten()?;
+        let of_copies = self.mutual[0]? + OF_A_COPY_MS < most;
+        let ahead = i64::from(self.there?) - i64::from(self.reported?);
+        (!of_copies).then_some(ahead / 2)
+    }
 }
 
 impl Clock {
@@ -68,14 +99,10 @@ impl Clock {
 
     /// A peer reports the slack of this one's batches there. The `gone` are out of line for good.
     pub(super) fn reported(&mut self, at: usize, slack: i16, gone: impl Fn(usize) -> bool) {
-        self.slacks[at].there = Some(slack);
+        self.slacks[at].reported(slack);
         let of = self.slacks.iter().enumerate();
         let of = of.filter(|(at, _)| !gone(*at));
-        let ahead = of.filter_map(|(_, slack)| {
-            let there = i64::from(slack.there?);
-            Some((there - i64::from(slack.reported?)) / 2)
-        });
-        let mut ahead: Vec<i64> = ahead.collect();
+        let mut ahead: Vec<i64> = of.filter_map(|(_, slack)| slack.ahead()).collect();
         ahead.sort_unstable();
         let lower = ahead.len().saturating_sub(1) / 2;
         let median = ahead.get(lower).copied().unwrap_or(0);
@@ -96,6 +123,11 @@ impl Clock {
             slack.reported.unwrap_or(NO_SLACK)
         });
         report.collect()
+    }
+
+    /// How long before they are needed batches of this peer arrive at another one, in milliseconds, if none is lost.
+    pub(super) fn slack_there(&self, at: usize) -> Option<i16> {
+        self.slacks[at].direct
     }
 
     /// Another run of a peer's process has its place.
@@ -141,6 +173,25 @@ mod tests {
         assert_eq!(clock.slew, Duration::ZERO);
         clock.reported(1, 500, |at| at == 1);
         assert_eq!(clock.slew, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_batch_that_came_as_a_copy_says_nothing_of_clocks() {
+        let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
+        let mut slew = |second: u32, here: u32, there: i16| {
+            let now = MS * 1_000 * second;
+            clock.arrived(1, now + MS * here, now);
+            clock.report(now);
+            clock.reported(1, there, |_| false);
+            clock.slew
+        };
+        assert_eq!(slew(1, 140, 140), Duration::ZERO);
+        assert_eq!(slew(2, 20, 140), Duration::ZERO, "a copy came");
+        assert_eq!(slew(3, 130, 150), MS * 3, "it is 10 ms ahead");
+        // A slower link is all that there is, after a while.
+        let slews: Vec<Duration> = (4..13).map(|second| slew(second, 20, 80)).collect();
+        assert!(slews[..7].iter().all(Duration::is_zero), "{slews:?}");
+        assert_eq!(slews[8], MS * 10);
     }
 
     #[test]

@@ -204,6 +204,16 @@ impl Turns {
         self.clock.slack(at)
     }
 
+    /// Time from the sealing of a batch until a peer needs it, to which it takes this way.
+    pub(crate) fn needed_within(&self, at: usize, way: Duration) -> Duration {
+        let network = self.network_budget();
+        let there = self.clock.slack_there(at);
+        there.map_or(network, |slack_ms| {
+            let slack = Duration::from_millis(u64::try_from(slack_ms).unwrap_or(0));
+            network.min(way + slack)
+        })
+    }
+
     /// How long before their deadline a peer's batches leave, against those of all `there`.
     pub(crate) fn lead(&self, at: usize, there: impl Iterator<Item = usize>) -> Option<Lead> {
         let budget = self.network_budget();
