@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 39] = [
+const SWEPT: [(u64, &[u64]); 40] = [
     (
         1_795_528_883_000,
         &[
@@ -64,6 +64,7 @@ const SWEPT: [(u64, &[u64]); 39] = [
     (45_001_795_717_982_000, &[178]),
     (55_001_795_718_753_000, &[305]),
     (65_001_795_723_847_000, &[597]),
+    (2_000_000_000_002_552, &[0]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -261,7 +261,7 @@ impl Player {
         let alters = value.roster != before || value.joins.is_some();
         let coordinator = alters.then_some(change.ballot.peer);
         self.membership.settle_epoch(removed, coordinator, core.now);
-        self.turns.begin_epoch(value.roster.len() as usize);
+        self.turns.begin_epoch(value.cheats, [before, value.roster]);
         self.readmit(core, &change);
         let hash = roster_hash(self.ledger.window.tip(), &change);
         self.ledger.window.chain(hash);

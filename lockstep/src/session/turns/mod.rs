@@ -25,7 +25,9 @@ use super::ledger::{Ledger, LogWindow};
 use super::timers::{Timer, Timers};
 use super::{Outlook, Output};
 use crate::limits::MAX_CHAT;
-use crate::log::{Formed, Keyframe, Lead, Metered, Record, RosterChange, TurnFold, Voters, What};
+use crate::log::{
+    Formed, Keyframe, Lead, Metered, Peers, Record, RosterChange, TurnFold, Voters, What,
+};
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
 use clock::Clock;
@@ -525,9 +527,11 @@ impl Turns {
         self.fold.close(seats);
     }
 
-    /// An epoch begins, with so many peers, of which all know no more than the plan in force.
-    pub(crate) fn begin_epoch(&mut self, peers: usize) {
-        self.fold.begin_epoch(peers);
+    /// An epoch begins: the roster before it, and its own, whose peers know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self, cheats: Peers, rosters: [Peers; 2]) {
+        let [_, roster] = rosters;
+        self.fold.begin_epoch(roster.len() as usize);
+        self.delivery.snapshots.end_epoch(cheats, rosters);
     }
 
     /// Another run of a peer's process has its place, and its seats.

@@ -3,7 +3,7 @@
 //! Every ten seconds of match each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
 //! has reported the hash of the own one, that is the snapshot that others are given.
 
-use crate::log::{Keyframe, SignedBatch, SnapshotHash, Voters};
+use crate::log::{Keyframe, Peers, SignedBatch, SnapshotHash, Voters};
 use crate::session::ledger::{Held, LogWindow};
 use crate::{Limits, Plan};
 use std::collections::{BTreeMap, VecDeque};
@@ -119,6 +119,21 @@ impl Snapshots {
         self.signed.take_if(|signed| signed.keyframe.turns > turns);
     }
 
+    /// An epoch ends that these voters decided. What a cheat has signed that the change proves does not count with a
+    /// joiner: the other signatures must be those of a quorum of either roster.
+    pub(super) fn end_epoch(&mut self, cheats: Peers, rosters: [Peers; 2]) {
+        for reports in self.reports.values_mut() {
+            reports.retain(|peer, _| !cheats.contains(*peer));
+        }
+        if let Some(signed) = &mut self.signed {
+            signed.batches.retain(|of| !cheats.contains(of.peer));
+            let by: Peers = signed.batches.iter().map(|of| of.peer).collect();
+            let mut rosters = rosters.iter();
+            let counts = rosters.any(|roster| Voters::new(*roster).is_quorum(by));
+            self.signed.take_if(|_| !counts);
+        }
+    }
+
     /// The newest that a quorum has signed.
     pub(super) fn signed(&self) -> Option<&SignedSnapshot> {
         self.signed.as_ref()
@@ -129,7 +144,7 @@ impl Snapshots {
 mod tests {
     use super::*;
     use crate::LogHash;
-    use crate::log::{Batch, Peers};
+    use crate::log::Batch;
     use crate::session::ledger::fixture::{batch, held};
 
     fn keyframe(turns: u32) -> Keyframe {
@@ -173,5 +188,32 @@ mod tests {
         assert_eq!((signed.hash, signed.batches.len()), (hash, 2));
         snapshots.retract(every - 1);
         assert!(snapshots.signed().is_none());
+    }
+
+    #[test]
+    fn a_snapshot_that_a_cheat_signed_counts_with_a_quorum_of_others_alone() {
+        let every = Snapshots::new(Plan::default(), 5).every.expect("others");
+        let cheat = Peers::from_iter([3]);
+        let rosters = [Peers::first(5), Peers::first(5).without(cheat)];
+        for (signers, counts) in [([0, 1, 3], true), ([1, 2, 3], false), ([1, 2, 4], true)] {
+            let mut snapshots = Snapshots::new(Plan::default(), 5);
+            let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
+            snapshots.keep(&keyframe(every), &Limits::default());
+            let (_, hash) = snapshots
+                .take_unreported()
+                .expect("the next batch reports it");
+            let report = Batch {
+                snapshot: Some((every, hash)),
+                complete: every,
+                ..batch(every + 2)
+            };
+            for signer in signers {
+                let of = held(signer, report.clone());
+                snapshots.note(&of, &window, Voters::new(rosters[0]));
+            }
+            assert_eq!(snapshots.signed().map(|of| of.batches.len()), Some(3));
+            snapshots.end_epoch(cheat, rosters);
+            assert_eq!(snapshots.signed().is_some(), counts, "{signers:?}");
+        }
     }
 }
