@@ -15,8 +15,8 @@ pub(crate) struct Measured {
     pub rtt: Duration,
     /// Its mean deviation.
     pub jitter: Duration,
-    /// Packets lost among the last 64.
-    pub loss_per_64: u8,
+    /// Packets lost of 64, in 256ths of one.
+    pub lost: u32,
     /// The time from one copy of a late batch to the next.
     pub pulse: Duration,
     /// Little more may be sent now: each copy waits for an acknowledgement.
@@ -50,7 +50,7 @@ const LATE_TURNS: u64 = 100_000;
 const LINKS: u64 = 15;
 const MOST_COPIES: u8 = 8;
 /// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
-const SELDOM: u8 = 1;
+const SELDOM: u32 = 256 * 3 / 2;
 
 impl Measured {
     /// Time from a packet until what it carries should be acknowledged.
@@ -60,12 +60,12 @@ impl Measured {
 
     /// Copies after which a batch has come, but for one in so many turns, if losses are independent.
     fn copies(&self) -> u8 {
-        // What no window of 64 packets shows may still be lost: half a packet counts.
-        let lost = u64::from(self.loss_per_64) * 2 + 1;
+        // What no 64 packets show may still be lost: half a packet counts.
+        let lost = u64::from(self.lost) + 128;
         let mut late = LATE_TURNS * LINKS;
         let mut copies = 0;
         while late > 0 && copies < MOST_COPIES {
-            late = late * lost / 128;
+            late = late * lost / (64 * 256);
             copies += 1;
         }
         copies
@@ -102,7 +102,7 @@ impl Copies {
         let useful_until = needed.saturating_sub(way);
         let wanted = link.copies().saturating_sub(sent.copies);
         let last = sent.last + within + APART * u32::from(wanted.saturating_sub(1));
-        if link.is_short || last <= useful_until && link.loss_per_64 <= SELDOM {
+        if link.is_short || last <= useful_until && link.lost <= SELDOM {
             return Some(sent.last + within.max(link.pulse));
         }
         if wanted > 0 {
@@ -122,11 +122,11 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    fn link(rtt_ms: u64, loss_per_64: u8) -> Measured {
+    fn link(rtt_ms: u64, lost_of_64: u32) -> Measured {
         Measured {
             rtt: ms(rtt_ms),
             jitter: ms(1),
-            loss_per_64,
+            lost: lost_of_64 * 256,
             pulse: ms(25),
             is_short: false,
         }

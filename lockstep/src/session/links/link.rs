@@ -79,6 +79,8 @@ pub(crate) struct Quality {
     received: u64,
     /// Packets that the other side reported missing among its last 64.
     pub reported_missing: u8,
+    /// The same over a longer time, in 256ths of a packet.
+    reported_lost: u32,
     /// What the other side holds, by roster index.
     pub held: Vec<TurnNumber>,
     /// The peers that the other side hears directly.
@@ -112,6 +114,8 @@ struct Passed {
 }
 
 const SENT: usize = 64;
+/// So many packets of 64 may be missing on a link that seldom loses one.
+const MISSING_BY_CHANCE: u8 = 3;
 /// Time between two copies of what is late.
 pub(crate) const PULSE: Duration = Duration::from_millis(25);
 /// The round trip until one is measured.
@@ -134,6 +138,7 @@ impl Quality {
             newest: None,
             received: 0,
             reported_missing: 0,
+            reported_lost: 0,
             held: Vec::new(),
             heard: 0,
             copies: Copies::default(),
@@ -188,6 +193,8 @@ impl Quality {
             }
         }
         self.reported_missing = packet.missing;
+        self.reported_lost =
+            (self.reported_lost * 63 + u32::from(packet.missing.min(64)) * 256) / 64;
         if self.held.len() != packet.held.len() {
             self.held = packet.held.clone();
         }
@@ -223,6 +230,13 @@ impl Quality {
         let known = u64::from(newest).min(63);
         let window = (u64::MAX >> (63 - known)) & !0xf;
         (window & !self.received).count_ones() as u8
+    }
+
+    /// Packets that do not arrive at the other side, of 64, in 256ths of one: over a while, or more where many are missing
+    /// of late.
+    fn lost(&self) -> u32 {
+        let of_late = u32::from(self.reported_missing.saturating_sub(MISSING_BY_CHANCE));
+        self.reported_lost.max(of_late * 256)
     }
 
     /// The worse of what both sides miss.
@@ -299,7 +313,7 @@ impl Quality {
         Measured {
             rtt: self.rtt.unwrap_or(UNKNOWN),
             jitter: self.jitter,
-            loss_per_64: self.loss_per_64(),
+            lost: self.lost(),
             pulse: self.pulse(now),
             is_short: self.is_short(now),
         }
