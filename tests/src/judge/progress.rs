@@ -12,8 +12,9 @@ const EXTENSION: Duration = Duration::from_secs(30);
 const ONE_STALL: Duration = Duration::from_secs(2);
 /// The longest dispute about two histories, or about a log that differs.
 const DISPUTE: Duration = Duration::from_secs(15);
-/// The pulses of a roster change, which takes four one-way delays beside them. A batch has one to arrive.
-const PULSES: Duration = Duration::from_millis(75);
+/// What a roster change takes beside four one-way delays: pulses, and a copy of a batch that waited for its
+/// acknowledgement.
+const PULSES: Duration = Duration::from_millis(100);
 /// The longest time until the first joiner of a peer is admitted.
 const REJOINS: Duration = Duration::from_secs(6);
 /// The largest part of a turn by which it becomes longer, for clocks to agree.
