@@ -43,12 +43,14 @@ const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
 /// The shortest time between two copies.
 const APART: Duration = Duration::from_millis(2);
 /// Copies that leave before their time where a packet leaves anyway.
-pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(5);
+pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One turn in so many may be late for losses of a match's links.
 const LATE_TURNS: u64 = 100_000;
 /// Links of a peer in the largest match.
 const LINKS: u64 = 15;
 const MOST_COPIES: u8 = 8;
+/// More batches than any peer keeps to send again.
+const MOST_ON_THEIR_WAY: usize = 64;
 /// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
 const SELDOM: u32 = 256 * 3 / 2;
 
@@ -92,6 +94,10 @@ impl Copies {
                 last: now,
             }),
         }
+        // The other end may never acknowledge.
+        if self.0.len() > MOST_ON_THEIR_WAY {
+            self.0.pop_front();
+        }
     }
 
     /// When the next copy of a turn's batch is due, which the other end needs at `needed`. `None`: it has not left yet.
@@ -101,13 +107,16 @@ impl Copies {
         let way = link.rtt / 2 + link.jitter * 2 + MARGIN;
         let useful_until = needed.saturating_sub(way);
         let wanted = link.copies().saturating_sub(sent.copies);
-        let last = sent.last + within + APART * u32::from(wanted.saturating_sub(1));
+        let waits_until = sent.last + within.max(link.pulse);
+        let last = waits_until + APART * u32::from(wanted.saturating_sub(1));
         if link.is_short || last <= useful_until && link.lost <= SELDOM {
-            return Some(sent.last + within.max(link.pulse));
+            return Some(waits_until);
         }
         if wanted > 0 {
-            let apart = useful_until.saturating_sub(sent.last) / u32::from(wanted);
-            return Some(sent.last + apart.max(APART));
+            // Where all of them are late, none comes of haste.
+            let left = useful_until.saturating_sub(sent.last);
+            let span = if left.is_zero() { within } else { left };
+            return Some(sent.last + (span / u32::from(wanted)).max(APART));
         }
         let late = needed.max(sent.first + within);
         Some(late.max(sent.last + link.pulse))
@@ -180,5 +189,17 @@ mod tests {
         assert_eq!((next(4), next(5)), (None, Some(ms(25))));
         copies.acknowledged(9);
         assert!(copies.0.is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_acknowledges_nothing_takes_no_more_memory() {
+        let mut copies = Copies::default();
+        (0..100_000).for_each(|turn| copies.left(turn, ms(u64::from(turn) * 200)));
+        assert_eq!(copies.0.len(), MOST_ON_THEIR_WAY);
+    }
+
+    #[test]
+    fn copies_that_are_all_late_do_not_leave_at_once() {
+        assert_eq!(leave(20, &link(100, 0), 4), [0, 54, 162, 187]);
     }
 }

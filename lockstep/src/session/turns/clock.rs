@@ -49,17 +49,22 @@ impl Slack {
             self.mutual.rotate_right(1);
             self.mutual[0] = Some(i32::from(slack) + i32::from(here));
         }
-        if self.ahead().is_some() {
+        if !self.is_of_copy() {
             self.direct = self.there;
         }
     }
 
-    /// How far this peer is ahead of the other one, in milliseconds, if the last reports tell.
+    fn is_of_copy(&self) -> bool {
+        let most = self.mutual.iter().flatten().max();
+        most.zip(self.mutual[0])
+            .is_some_and(|(most, newest)| newest + OF_A_COPY_MS < *most)
+    }
+
+    /// How far this peer is ahead of the other one, in milliseconds, if both have reported. One whose reports are of
+    /// copies counts as in line: without it another peer's word would weigh more.
     fn ahead(&self) -> Option<i64> {
-        let most = self.mutual.iter().max().copied().flatten()?;
-        let of_copies = self.mutual[0]? + OF_A_COPY_MS < most;
         let ahead = i64::from(self.there?) - i64::from(self.reported?);
-        (!of_copies).then_some(ahead / 2)
+        Some(if self.is_of_copy() { 0 } else { ahead / 2 })
     }
 }
 
