@@ -83,6 +83,8 @@ pub(crate) struct Quality {
     reported_lost: u32,
     /// What the other side holds, by roster index.
     pub held: Vec<TurnNumber>,
+    /// What this side holds, as the last packet told that left here.
+    pub told: Vec<TurnNumber>,
     /// The peers that the other side hears directly.
     pub heard: u16,
     /// Own batches on their way.
@@ -140,6 +142,7 @@ impl Quality {
             reported_missing: 0,
             reported_lost: 0,
             held: Vec::new(),
+            told: Vec::new(),
             heard: 0,
             copies: Copies::default(),
             passed: Vec::new(),
@@ -281,6 +284,11 @@ impl Quality {
     /// Whether so little may be sent that what has never left comes before copies of what has.
     pub(crate) fn is_short(&self, now: Duration) -> bool {
         self.allowance_now(now) < BURST_BYTES / 2
+    }
+
+    /// The first turn of the peer at this place in the roster of which the other side was not told that it has come.
+    pub(crate) fn told_of(&self, at: usize) -> u32 {
+        self.told.get(at).map_or(0, |told| told.0)
     }
 
     /// The first turn of the peer at this place in the roster whose batch has never left here.

@@ -52,19 +52,23 @@ impl Player {
         if packet.batches.is_empty() {
             return;
         }
-        let held = |player: &Self| player.ledger.batches.all_until().sum::<u32>();
-        let before = held(self);
+        let from: Peers = packet.batches.iter().map(|batch| batch.peer).collect();
         for batch in packet.batches {
             self.receive_batch(core, id, batch);
         }
-        let is_news = held(self) != before;
         if let Some(link) = core.links.get_mut(&id)
-            && (is_news || link.quality.may_have_lost_an_answer(now))
+            && (from.iter().any(|at| self.is_news(link, usize::from(at)))
+                || link.quality.may_have_lost_an_answer(now))
         {
             let by = now + ACKNOWLEDGE_WITHIN;
             let earlier = link.quality.acknowledge_by;
             link.quality.acknowledge_by = Some(earlier.map_or(by, |earlier| earlier.min(by)));
         }
+    }
+
+    /// Whether the other end of a link was never told on it what this peer holds of a peer's batches.
+    fn is_news(&self, link: &Link, at: usize) -> bool {
+        at < self.ledger.places.len() && link.quality.told_of(at) < self.ledger.batches.held(at)
     }
 
     /// The host may be lost while it tells all that the match has begun: a peer that waits, and has heard nothing from one
@@ -352,10 +356,12 @@ impl Player {
             packet.sequence = link.quality.sequence;
             packet.echo = link.quality.echo(core.now);
             packet.missing = link.quality.missing();
+            let told = packet.held.clone();
             let bytes = core.send_datagram(id, &Datagram::Turns(packet));
             assert!(bytes <= MAX_DATAGRAM, "a turn packet fits a datagram");
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
+            link.quality.told = told;
             for (at, turn) in turns {
                 if at == self.ledger.places.me() {
                     link.quality.copies.left(turn.0, core.now);
