@@ -263,6 +263,13 @@ impl Head {
         self.is_quorum(peers)
     }
 
+    /// The cheats that were proved when so many turns were complete, or later.
+    pub(crate) fn cheats_since(&self, turns: u32) -> Peers {
+        let changes = self.changes.iter();
+        let since = changes.filter(|change| change.value.cut >= turns);
+        since.fold(Peers::default(), |all, change| all.or(change.value.cheats))
+    }
+
     /// Whether these peers are a quorum of the roster.
     pub(crate) fn is_quorum(&self, peers: Peers) -> bool {
         Voters::new(self.roster).is_quorum(peers)

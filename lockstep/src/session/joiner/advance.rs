@@ -213,8 +213,8 @@ impl Joiner {
             core.signer.as_ref(),
         );
         self.keyframe = self.keyframe.take().or(own);
-        if let Err(fault) = settled {
-            self.distrust(core, fault);
+        if let Err(mistrust) = settled {
+            self.mistrust(core, mistrust);
         }
     }
 

@@ -163,7 +163,12 @@ impl Joiner {
             return;
         };
         let facts = (has_world, was_lost, on_unconfirmed);
-        match self.follow.mistrust(&known.log, facts) {
+        let mistrust = self.follow.mistrust(&known.log, facts);
+        self.mistrust(core, mistrust);
+    }
+
+    pub(crate) fn mistrust(&mut self, core: &mut Core, mistrust: Mistrust) {
+        match mistrust {
             Mistrust::Source => self.pass_over(core),
             Mistrust::Unconfirmed => {
                 self.sources.ask_log_again();

@@ -1,5 +1,6 @@
 //! Fetching a snapshot: what the world of a joiner begins with.
 
+use super::follow::Mistrust;
 use super::message::{Offer, PART};
 use crate::Fault;
 use crate::log::{Head, Keyframe, Peers, SignedBatch, SnapshotHash, VerifiedLog};
@@ -70,7 +71,8 @@ impl Fetch {
     /// own keyframe then, or with the start.
     ///
     /// # Errors
-    /// No quorum has.
+    /// No quorum has. The source is no liar where a cheat is among the peers that have: it may have offered the snapshot before
+    /// the cheat was proved.
     pub(crate) fn settle(
         &mut self,
         now: Duration,
@@ -78,7 +80,7 @@ impl Fetch {
         head: &Head,
         (own, reruns): (&mut Option<Keyframe>, bool),
         signer: &dyn Signer,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Mistrust> {
         let Snapshot::Offered(offer) = &self.snapshot else {
             return Ok(());
         };
@@ -95,8 +97,10 @@ impl Fetch {
             // The roster that has signed it may be one that the log has not come to: while a match stands still, one that
             // begins where the log ends.
             let passed = self.offered_with.is_some_and(|turns| confirmed > turns);
+            let by_a_cheat = !head.cheats_since(offer.turns).and(signed).is_empty();
             return match passed && now >= self.offered_at + CONFIRM {
-                true => Err(Fault::Signature),
+                true if by_a_cheat => Err(Mistrust::Source),
+                true => Err(Mistrust::Liar),
                 false => Ok(()),
             };
         }
@@ -188,7 +192,9 @@ impl Fetch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::fixture::{report, signer, start, turns};
+    use crate::LogHash;
+    use crate::log::fixture::{decided, report, signer, start, turns};
+    use crate::log::{Equivocation, Record, Value};
     use crate::session::wire::WireBatch;
 
     const TURNS: u32 = 10;
@@ -226,7 +232,7 @@ mod tests {
         fetch
     }
 
-    fn settle(fetch: &mut Fetch, at: u64, confirmed: u32) -> Result<(), Fault> {
+    fn settle(fetch: &mut Fetch, at: u64, confirmed: u32) -> Result<(), Mistrust> {
         let at = Duration::from_secs(at);
         fetch.settle(at, confirmed, log().head(), (&mut None, false), &signer(2))
     }
@@ -258,7 +264,32 @@ mod tests {
             "a later roster may have signed"
         );
         assert_eq!(settle(&mut fetch, 4, 13), Ok(()));
-        assert_eq!(settle(&mut fetch, 5, 13), Err(Fault::Signature));
+        assert_eq!(settle(&mut fetch, 5, 13), Err(Mistrust::Liar));
+    }
+
+    #[test]
+    fn a_source_that_could_not_know_of_a_cheat_is_no_liar() {
+        let mut records = turns(TURNS);
+        let hash = VerifiedLog::of(start(3), &records, &signer(2))
+            .head()
+            .hash();
+        let value = Value {
+            cheats: Peers(0b010),
+            ..Value::of(Peers(0b101), TURNS).with_log(hash)
+        };
+        let mut change = decided(&start(3), 0, value);
+        let signed = |byte| report(1, 0, (TURNS, LogHash([byte; 16])), None);
+        change.proofs = vec![Equivocation(signed(1), signed(2))];
+        records.push(Record::Roster(change));
+        let log = VerifiedLog::of(start(3), &records, &signer(2));
+        assert!(!log.head().cheats_since(TURNS).is_empty(), "it follows");
+        let mut fetch = offered(3);
+        if let Snapshot::Offered(offer) = &mut fetch.snapshot {
+            offer.batches.remove(0);
+        }
+        let own = (&mut None, false);
+        let settled = fetch.settle(CONFIRM, 13, log.head(), own, &signer(2));
+        assert_eq!(settled, Err(Mistrust::Source));
     }
 
     #[test]
