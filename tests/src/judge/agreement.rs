@@ -101,9 +101,12 @@ impl Judge {
         let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));
         must(just, "removes a cheat unproved");
-        // A match is reopened at the last turn of a quorum's disks. Turns that a joiner has followed of stalled peers
-        // count as recorded.
-        let runs = change.reopening.iter().flat_map(|of| &of.runs);
+        // A match is reopened at the last turn of a quorum's disks, as they are when the first peer logs it. Turns that a
+        // joiner has followed of stalled peers count as recorded.
+        let mut logs = self.peers.iter().flat_map(|file| file.logs());
+        let is_first = !logs.any(|log| log.changes.contains(change));
+        let reopening = change.reopening.as_ref().filter(|_| is_first);
+        let runs = reopening.into_iter().flat_map(|of| &of.runs);
         for run in runs.clone() {
             let of = file(run.peer);
             let holds = [&of.given, &of.log]
