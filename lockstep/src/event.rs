@@ -358,7 +358,8 @@ pub struct Ended {
     pub reason: EndReason,
     /// Turns executed.
     pub turns: u32,
-    /// Checksum of the world after them; `None` when no world was ever built.
+    /// Checksum of the world after them; `None` when no world was ever built, or while the world of an earlier turn was being
+    /// loaded, as turns were taken back.
     pub checksum: Option<Checksum>,
     /// The winner, where the world named one.
     pub outcome: Option<Outcome>,

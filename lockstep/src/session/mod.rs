@@ -264,7 +264,7 @@ impl Session {
                         self.step(step);
                     }
                     Phase::Rejoin(joiner) => joiner.loaded(checksum),
-                    Phase::Playing(playing) => playing.world_loaded(),
+                    Phase::Playing(playing) => playing.world_loaded(checksum),
                     Phase::Over => {}
                 }
             }

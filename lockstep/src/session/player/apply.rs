@@ -202,10 +202,11 @@ impl Player {
         let asked = self.asked_to_sign();
         let agreed = asked.iter().map(usize::from);
         let agreed = agreed.filter(|at| self.ending.agrees(*at)).count();
+        let of_world = (!self.turns.is_loading()).then(|| self.turns.checksum());
         core.event(Event::Ended(Ended {
             reason,
             turns: self.ending.turns().unwrap_or(self.turns.executed()),
-            checksum: Some(self.ending.checksum().unwrap_or(self.turns.checksum())),
+            checksum: self.ending.checksum().or(of_world),
             outcome: self.ending.outcome(),
             agreed: agreed as u8,
             of: asked.len() as u8,

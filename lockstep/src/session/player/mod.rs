@@ -389,8 +389,8 @@ impl Player {
     }
 
     /// The world that was to take the place of another has.
-    pub(crate) fn world_loaded(&mut self) {
-        self.turns.world_loaded();
+    pub(crate) fn world_loaded(&mut self, checksum: Checksum) {
+        self.turns.world_loaded(checksum);
     }
 
     pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {

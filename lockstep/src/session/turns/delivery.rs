@@ -247,6 +247,12 @@ impl Delivery {
         self.checksum = checksum;
     }
 
+    /// The world that was to take the place of another has.
+    pub(super) fn note_loaded(&mut self, checksum: Checksum) {
+        self.retraction.loaded();
+        self.checksum = checksum;
+    }
+
     /// Whether turns from `cut` on can be taken back: none of them is final.
     pub(super) fn reaches(&self, cut: u32) -> bool {
         cut >= self.tail.logged() && self.retraction.reaches(cut, self.handed_out > cut)
@@ -396,5 +402,7 @@ mod tests {
         assert_eq!(told(&out).0, [0, 1, 2, 3]);
         assert_eq!((delivery.executed(), delivery.handed_out()), (0, 4));
         assert!(delivery.retraction.is_loading());
+        delivery.note_loaded(Checksum(7));
+        assert_eq!(delivery.checksum(), Checksum(7));
     }
 }

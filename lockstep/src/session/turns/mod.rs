@@ -451,8 +451,8 @@ impl Turns {
     }
 
     /// The world that was to take the place of another has.
-    pub(crate) fn world_loaded(&mut self) {
-        self.delivery.retraction.loaded();
+    pub(crate) fn world_loaded(&mut self, checksum: Checksum) {
+        self.delivery.note_loaded(checksum);
     }
 
     /// The world has executed the next turn; once the match `has_ended` that matters to nothing.

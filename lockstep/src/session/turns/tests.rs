@@ -231,7 +231,7 @@ fn retracted_turns_run_again_from_a_snapshot() {
         "before its epoch"
     );
     // The same batches lead to the same turn again.
-    turns.world_loaded();
+    turns.world_loaded(Checksum(0));
     let again = run(&mut turns, &open(MS * 700, 3), &mut ledger);
     assert_eq!((again, turns.fold().next_number(Seat(0))), (1, 1));
 }
