@@ -35,13 +35,18 @@ pub(crate) fn start(peers: u8) -> Start {
 
 /// The ledger of the first of so many peers, before any turn.
 pub(crate) fn ledger(peers: u8) -> Ledger {
+    ledger_of(0, peers)
+}
+
+/// The ledger of one of so many peers, before any turn.
+pub(crate) fn ledger_of(me: usize, peers: u8) -> Ledger {
     let start = Arc::new(start(peers));
     let first = u32::from(start.terms.plan.delay_turns);
     let tenures = (0..peers).map(|_| Tenure::new(0, first, None));
     Ledger {
         batches: Batches::new(tenures.collect()),
         window: LogWindow::new(0, &[start_hash(&start)], 64),
-        places: Places::new(start, 0, Vec::new()),
+        places: Places::new(start, me, Vec::new()),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Action {
 }
 
 /// What is seen around this peer.
-struct Observations {
+pub(super) struct Observations {
     holdings: Vec<Holding>,
     complete: u32,
     hashes: Vec<LogHash>,
@@ -30,13 +30,13 @@ struct Observations {
     unwanted: Peers,
     kept: Peers,
     excused: Peers,
-    present: Peers,
+    pub(super) present: Peers,
     joiner: Option<Readmission>,
     asked: Vec<Readmission>,
 }
 
 impl Membership {
-    fn observe(
+    pub(super) fn observe(
         &self,
         joiner: Option<Readmission>,
         around: &Surroundings,

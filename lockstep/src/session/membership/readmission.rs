@@ -257,6 +257,17 @@ mod tests {
     }
 
     #[test]
+    fn a_later_run_is_told_as_news_with_fewer_turns() {
+        let mut readmission = Readmissions::new(4);
+        let mut number = |run, turns, now| match readmission.tell(request(2, run, turns), now) {
+            Message::Request(number, _) => number,
+            message => panic!("{message:?}"),
+        };
+        let first = number(50, 100, Duration::ZERO);
+        assert!(number(51, 40, SECOND) > first);
+    }
+
+    #[test]
     fn joiner_is_admitted_once_it_follows_and_was_heard_lately() {
         let mut readmission = Readmissions::new(3);
         let plan = Plan::default();

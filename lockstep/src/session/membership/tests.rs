@@ -1,6 +1,7 @@
+use super::paxos::{Holding, Promise};
 use super::*;
 use crate::log::Ballot;
-use crate::session::ledger::fixture::{ledger, signer};
+use crate::session::ledger::fixture::{ledger, ledger_of, signer};
 
 const HASH: LogHash = LogHash([3; 16]);
 
@@ -75,4 +76,55 @@ fn an_accept_of_an_epoch_that_is_over_is_not_cast() {
     assert!(membership.begin_next_epoch(2, Duration::ZERO).is_some());
     let cast = membership.synced(number, &ledger.places, &signer(0));
     assert_eq!(cast, None);
+}
+
+#[test]
+fn a_coordinator_that_does_not_know_of_a_minority_has_its_turn_for_a_while() {
+    let ledger = ledger_of(1, 4);
+    for (unaware, passed_over) in [(Peers(0b0001), true), (Peers::default(), false)] {
+        let mut membership = membership(&ledger);
+        let around = Surroundings {
+            minority: Peers(0b1000),
+            minority_due: Peers(0b1000),
+            unaware_of_minority: unaware,
+            ..around()
+        };
+        for second in 0..4 {
+            membership.suspicion.at = Duration::from_secs(second);
+            membership.watch_succession(&around, &ledger);
+        }
+        assert_eq!(membership.suspicion.passed_over.contains(0), passed_over);
+    }
+}
+
+#[test]
+fn a_voter_is_present_until_what_it_tells_of_is_long_overdue() {
+    let ledger = ledger(3);
+    let mut membership = membership(&ledger);
+    let further = Holding {
+        until: 9,
+        left: false,
+        newest: 7,
+    };
+    let promise = Message::Promise(Promise {
+        ballot: Ballot { round: 1, peer: 0 },
+        holdings: vec![further; 3],
+        complete: 0,
+        hashes: vec![ledger.window.newest()],
+        accepted: None,
+        unwanted: Peers::default(),
+    });
+    membership.votes.post(0, 1, promise, [0; 64]);
+    let mut present = |ms| {
+        let now = Duration::from_millis(ms);
+        let around = Surroundings { now, ..around() };
+        membership.suspicion.at = now;
+        (0..3).for_each(|at| membership.note_heard(at, now));
+        membership.watch_doubts(&around, &ledger);
+        membership.observe(None, &around, &ledger).present
+    };
+    assert_eq!(
+        [0, 900, 1_000].map(&mut present),
+        [Peers(0b110), Peers(0b110), Peers(0b100)]
+    );
 }

@@ -492,34 +492,22 @@ impl Player {
         heard
     }
 
-    /// The members in reach: a link to them carries both ways, or such links lead to two others that hear them, and that
-    /// they hear as far as they say. One alone may say so to keep this peer from them.
+    /// The members in reach, by what was heard on links lately.
     pub(super) fn in_reach(&self, core: &Core) -> Peers {
         let window = self.heard_window();
         let lately = core.links.values();
         let lately = lately.filter(|link| link.heard_at + window > core.now);
-        // By place, the members that each member hears.
         let mut heard: BTreeMap<usize, u16> = BTreeMap::new();
         for link in lately {
             if let Some(member) = self.member_at(link) {
                 *heard.entry(member).or_default() |= link.quality.heard;
             }
         }
-        let hears = |at: usize, other: usize| heard.get(&at).map(|of| of & bit(other) != 0);
-        let hears_me = |at: usize| hears(at, self.ledger.places.me()) == Some(true);
-        let by_others = |at: usize| {
-            let between = heard
-                .keys()
-                .filter(|by| **by != at && hears_me(**by) && hears(**by, at) == Some(true));
-            // Links may carry one way alone.
-            between.filter(|by| hears(at, **by) != Some(false)).count() >= 2
-        };
-        let voters = self.membership.voters().members().iter();
-        let reached = voters.filter(|at| {
-            let at = usize::from(*at);
-            hears_me(at) || by_others(at)
-        });
-        reached.collect()
+        reached(
+            &heard,
+            self.ledger.places.me(),
+            self.membership.voters().members(),
+        )
     }
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
@@ -571,6 +559,46 @@ impl Player {
     }
 }
 
+/// The voters in reach, where the members on links hear these members: a link to them carries both ways, or such links lead
+/// to two others that hear them, and that they hear as far as they say. One alone may say so to keep this peer from them.
+fn reached(heard: &BTreeMap<usize, u16>, me: usize, voters: Peers) -> Peers {
+    let hears = |at: usize, other: usize| heard.get(&at).map(|of| of & bit(other) != 0);
+    let hears_me = |at: usize| hears(at, me) == Some(true);
+    let by_others = |at: usize| {
+        let between = heard
+            .keys()
+            .filter(|by| **by != at && hears_me(**by) && hears(**by, at) == Some(true));
+        // Links may carry one way alone.
+        between.filter(|by| hears(at, **by) != Some(false)).count() >= 2
+    };
+    let is_reached = |at: &u8| hears_me(usize::from(*at)) || by_others(usize::from(*at));
+    voters.iter().filter(is_reached).collect()
+}
+
 fn bit(at: usize) -> u16 {
     1u16.checked_shl(at as u32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_reached_by_two_others_whose_links_carry_both_ways() {
+        // The members 1 and 2 hear this one, 0, and both say that they hear 3.
+        let both = BTreeMap::from([(1, 0b1111), (2, 0b1111)]);
+        let voters = Peers(0b1110);
+        assert_eq!(reached(&both, 0, voters), Peers(0b1110));
+        for (three, is_reached) in [(0b1110, true), (0b1010, false), (0b1001, true)] {
+            let mut heard = both.clone();
+            heard.insert(3, three);
+            assert_eq!(
+                reached(&heard, 0, voters).contains(3),
+                is_reached,
+                "{three:b}"
+            );
+        }
+        let one = BTreeMap::from([(1, 0b1111)]);
+        assert_eq!(reached(&one, 0, voters), Peers(0b0010), "one alone may lie");
+    }
 }

@@ -232,6 +232,24 @@ fn the_log_of_a_cheat_hides_no_minority() {
 }
 
 #[test]
+fn ends_of_another_log_exclude_no_peer_before_their_dispute() {
+    let ledger = after(2, 3);
+    let mut verify = verify(&ledger);
+    let end = |checksum, log_hash| End {
+        turns: 2,
+        log_hash,
+        checksum: Checksum(checksum),
+        outcome: None,
+        signatures: Vec::new(),
+    };
+    let own = ledger.window.after(2).expect("kept");
+    let told = [(0, end(5, own)), (1, end(5, own)), (2, end(6, ANOTHER))];
+    let (findings, ends) = verify.judge_ends(2, &told, &ledger, &around(3, SECOND));
+    assert!(verify.is_disputed() && !ends);
+    assert!(excluded(&findings).is_empty());
+}
+
+#[test]
 fn a_batch_that_attests_another_log_is_not_kept() {
     let mut ledger = after(3, 2);
     let mut verify = verify(&ledger);
