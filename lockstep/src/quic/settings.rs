@@ -12,6 +12,7 @@ fn transport(dialled: bool) -> Arc<TransportConfig> {
     let mut acknowledgements = AckFrequencyConfig::default();
     acknowledgements
         .ack_eliciting_threshold(VarInt::from_u32(PACKETS_UNACKNOWLEDGED))
+        .reordering_threshold(VarInt::from_u32(1))
         .max_ack_delay(Some(ACKNOWLEDGED_WITHIN));
     config
         .ack_frequency_config(Some(acknowledgements))
@@ -98,9 +99,9 @@ const WINDOW: u64 = 64 << 10;
 /// A link on which nothing was heard for so long is gone. The session suspects a peer long before.
 const IDLE_MS: u32 = 10_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// Acknowledgements of QUIC ride on turn packets where one leaves within this time, or within a round trip if that is
-/// shorter. Packets that come out of order are acknowledged at once, so that streams lose no time.
-const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);
+/// Acknowledgements of QUIC ride on turn packets where one leaves within this time, or within a round trip of at least 25 ms
+/// if that is shorter. Packets that come out of order are acknowledged at once, so that streams lose no time.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(100);
 const PACKETS_UNACKNOWLEDGED: u32 = 8;
 /// Assumed until it is measured: handshakes repeat lost packets three times sooner than by default.
 const INITIAL_RTT: Duration = Duration::from_millis(100);

@@ -19,6 +19,8 @@ pub(crate) struct Measured {
     pub lost: u32,
     /// The time from one copy of a late batch to the next.
     pub pulse: Duration,
+    /// The shortest time between two copies.
+    pub apart: Duration,
     /// Little more may be sent now: each copy waits for an acknowledgement.
     pub is_short: bool,
 }
@@ -40,8 +42,8 @@ pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(2);
 const MARGIN: Duration = Duration::from_millis(10);
 /// How late timers and threads at both ends may make an acknowledgement. A copy in vain costs less than a late one.
 const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
-/// The shortest time between two copies.
-const APART: Duration = Duration::from_millis(2);
+/// The shortest time between two copies, while losses are no sign of a narrow link.
+pub(crate) const APART: Duration = Duration::from_millis(2);
 /// Copies that leave before their time where a packet leaves anyway.
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One turn in so many may be late for losses of a match's links.
@@ -108,7 +110,7 @@ impl Copies {
         let useful_until = needed.saturating_sub(way);
         let wanted = link.copies().saturating_sub(sent.copies);
         let waits_until = sent.last + within.max(link.pulse);
-        let last = waits_until + APART * u32::from(wanted.saturating_sub(1));
+        let last = waits_until + link.apart * u32::from(wanted.saturating_sub(1));
         if link.is_short || last <= useful_until && link.lost <= SELDOM {
             return Some(waits_until);
         }
@@ -116,7 +118,7 @@ impl Copies {
             // Where all of them are late, none comes of haste.
             let left = useful_until.saturating_sub(sent.last);
             let span = if left.is_zero() { within } else { left };
-            return Some(sent.last + (span / u32::from(wanted)).max(APART));
+            return Some(sent.last + (span / u32::from(wanted)).max(link.apart));
         }
         let late = needed.max(sent.first + within);
         Some(late.max(sent.last + link.pulse))
@@ -137,6 +139,7 @@ mod tests {
             jitter: ms(1),
             lost: lost_of_64 * 256,
             pulse: ms(25),
+            apart: APART,
             is_short: false,
         }
     }
@@ -169,6 +172,13 @@ mod tests {
         // Where more is lost, none waits.
         let times = leave(200, &link(100, 3), 6);
         assert_eq!(times, [0, 34, 69, 103, 138, 200]);
+        // Copies do not feed losses that last.
+        let narrow = Measured {
+            apart: ms(75),
+            pulse: ms(75),
+            ..link(100, 20)
+        };
+        assert_eq!(leave(200, &narrow, 4), [0, 75, 150, 225]);
     }
 
     #[test]

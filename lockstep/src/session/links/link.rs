@@ -1,7 +1,7 @@
 //! One link: the peer at its other end, and how well it carries.
 
 use super::board::Neighbour;
-use super::copies::{Copies, Measured};
+use super::copies::{APART, Copies, Measured};
 use crate::session::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::time::Duration;
@@ -91,8 +91,6 @@ pub(crate) struct Quality {
     pub copies: Copies,
     /// By roster index, what has left here of each peer's batches.
     passed: Vec<Passed>,
-    /// When all batches of other peers that the other side lacked last left.
-    pub all_sent: Option<Duration>,
     pub last_sent: Option<Duration>,
     /// When an acknowledgement must have left.
     pub acknowledge_by: Option<Duration>,
@@ -111,6 +109,8 @@ struct Passed {
     until: TurnNumber,
     /// When the batch before that first left.
     left_at: Duration,
+    /// When one last left.
+    last: Duration,
     /// The other side had no quicker way to that batch: it was acknowledged no sooner than by what left here.
     is_needed: bool,
 }
@@ -146,7 +146,6 @@ impl Quality {
             heard: 0,
             copies: Copies::default(),
             passed: Vec::new(),
-            all_sent: None,
             last_sent: None,
             acknowledge_by: None,
             blocked_until: Duration::ZERO,
@@ -281,7 +280,7 @@ impl Quality {
         total.min(u64::from(BURST_BYTES)) as u32
     }
 
-    /// Whether so little may be sent that what has never left comes before copies of what has.
+    /// Whether so little may be sent that copies wait for an acknowledgement.
     pub(crate) fn is_short(&self, now: Duration) -> bool {
         self.allowance_now(now) < BURST_BYTES / 2
     }
@@ -296,6 +295,11 @@ impl Quality {
         self.passed.get(at).map_or(0, |passed| passed.until.0)
     }
 
+    /// When batches of the peer at this place in the roster last left here.
+    pub(crate) fn last_left(&self, at: usize) -> Duration {
+        self.passed.get(at).map_or(Duration::ZERO, |of| of.last)
+    }
+
     /// Whether the other side had no quicker way than this link to what left here last of that peer.
     pub(crate) fn is_needed_for(&self, at: usize) -> bool {
         self.passed.get(at).is_some_and(|passed| passed.is_needed)
@@ -305,6 +309,7 @@ impl Quality {
     pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize, now: Duration) {
         self.passed.resize(peers, Passed::default());
         let passed = &mut self.passed[at];
+        passed.last = now;
         if passed.until <= turn {
             (passed.until, passed.left_at) = (turn.next(), now);
         }
@@ -318,11 +323,13 @@ impl Quality {
 
     /// What copies follow.
     pub(crate) fn measured(&self, now: Duration) -> Measured {
+        let pulse = self.pulse(now);
         Measured {
             rtt: self.rtt.unwrap_or(UNKNOWN),
             jitter: self.jitter,
             lost: self.lost(),
-            pulse: self.pulse(now),
+            pulse,
+            apart: if pulse > PULSE { pulse } else { APART },
             is_short: self.is_short(now),
         }
     }

@@ -271,29 +271,13 @@ impl Player {
         due = own.fold(due, |due, held| {
             due.min(next(held).max(quality.blocked_until))
         });
-        let again = self.forwards_again_at(core, link);
-        if again < due
-            && self
-                .others_lacking(core, member, link, true)
-                .next()
-                .is_some()
-        {
-            due = again;
-        }
         // Forwarding begins when the direct way has had its time.
-        let from = last_sent + PULSE;
+        let from = quality.blocked_until.max(last_sent + PULSE);
         if from < due {
-            let forward = self.next_grace(core, member, link);
+            let forward = self.next_forward(core, member, link);
             due = forward.map_or(due, |at| due.min(at.max(from)));
         }
         (due < before).then_some(due)
-    }
-
-    /// When all batches of other peers that the other end lacks are to leave again.
-    fn forwards_again_at(&self, core: &Core, link: &Link) -> Duration {
-        let quality = &link.quality;
-        let wait = quality.forwards_again_after(core.now);
-        quality.all_sent.map_or(core.now, |at| at + wait)
     }
 
     /// When the next copy of an own batch leaves on a link to a member, if it has left there.
@@ -311,14 +295,13 @@ impl Player {
 
     fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
         let link = &core.links[&id];
-        let all = self.forwards_again_at(core, link) <= core.now;
         let measured = link.quality.measured(core.now);
         let soon = core.now + RIDES_ALONG;
         let own = self.own_lacking(link).filter(|held| {
             let next = self.next_copy(member, link, held, &measured);
             next.is_none_or(|at| at <= soon)
         });
-        let lacking = own.chain(self.others_lacking(core, member, link, all));
+        let lacking = own.chain(self.others_lacking(core, member, link));
         let batches: Vec<(TurnNumber, SignedBatch)> = lacking
             .map(|held| (held.batch.turn, held.signed.clone()))
             .collect();
@@ -347,7 +330,6 @@ impl Player {
                 // time, long past, would be the session's deadline for as long as nothing may leave.
                 let quality = &mut link.quality;
                 quality.last_sent = Some(core.now);
-                quality.all_sent = Some(core.now);
                 quality.blocked_until = core.now + PULSE;
                 let by = quality.acknowledge_by;
                 quality.acknowledge_by = by.map(|by| by.max(quality.blocked_until));
@@ -370,13 +352,11 @@ impl Player {
                     .note_sent(at, turn, self.ledger.places.len(), core.now);
             }
             if batches.peek().is_none() {
-                break;
+                return;
             }
         }
         let link = core.links.get_mut(&id).expect("the link was just seen");
-        if all {
-            link.quality.all_sent = Some(core.now);
-        }
+        link.quality.blocked_until = core.now + PULSE;
     }
 
     /// The own batches that the other end of a link lacks, the oldest first.
@@ -387,34 +367,45 @@ impl Player {
     }
 
     /// The batches of others that the member at the other end lacks and that this side should send, each peer's oldest
-    /// first: all of them, or those that have never left on this link.
+    /// first: those that have never left on this link, and all where an acknowledgement should have come.
     fn others_lacking<'a>(
         &'a self,
         core: &'a Core,
         to: usize,
         link: &'a Link,
-        all: bool,
     ) -> impl Iterator<Item = &'a Held> {
-        let first = move |at: usize, from: u32| match all {
-            true => from,
-            false => from.max(link.quality.sent_until(at)),
-        };
-        (0..self.ledger.places.len())
-            .filter(move |at| *at != self.ledger.places.me() && *at != to)
-            .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
-            .filter(move |(at, held)| *held < self.ledger.batches.held(*at))
-            .flat_map(move |(at, held)| {
-                let at_once =
-                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
-                let before = match at_once {
-                    true => None,
-                    false => Some(core.now.saturating_sub(self.grace(link))),
-                };
-                self.batches_from(at, first(at, held), before)
-            })
+        let quality = &link.quality;
+        let wait = quality.forwards_again_after(core.now);
+        self.lacking(to, link).flat_map(move |(at, held)| {
+            let first = match quality.last_left(at) + wait <= core.now {
+                true => held,
+                false => held.max(quality.sent_until(at)),
+            };
+            let before = match self.forwards_without_grace(core, at, link) {
+                true => None,
+                false => Some(core.now.saturating_sub(self.grace(link))),
+            };
+            self.batches_from(at, first, before)
+        })
     }
 
-    /// The batches of one peer from a turn on, as long as they arrived no later than `before`.
+    /// The other peers whose batches the member at the other end of a link lacks, and from which turn on.
+    fn lacking<'a>(
+        &'a self,
+        to: usize,
+        link: &'a Link,
+    ) -> impl Iterator<Item = (usize, u32)> + use<'a> {
+        let me = self.ledger.places.me();
+        let others = (0..self.ledger.places.len()).filter(move |at| *at != me && *at != to);
+        let held = others.filter_map(|at| Some((at, link.quality.held.get(at)?.0)));
+        held.filter(|(at, held)| *held < self.ledger.batches.held(*at))
+    }
+
+    fn forwards_without_grace(&self, core: &Core, from: usize, link: &Link) -> bool {
+        self.membership.is_changing() || self.forwards_at_once(core, from, link)
+    }
+
+    /// The batches of one peer from a turn on that arrived no later than `before`.
     fn batches_from(
         &self,
         at: usize,
@@ -422,32 +413,27 @@ impl Player {
         before: Option<Duration>,
     ) -> impl Iterator<Item = &Held> {
         let held = self.ledger.batches.held_from(at, from);
-        held.take_while(move |held| before.is_none_or(|before| held.arrived <= before))
+        held.filter(move |held| before.is_none_or(|before| held.arrived <= before))
     }
 
-    /// When a batch that the other end lacks, and that never left on this link, has waited long enough for the direct
-    /// way.
-    fn next_grace(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
-        let grace = self.grace(link);
-        let others =
-            (0..self.ledger.places.len()).filter(|at| *at != self.ledger.places.me() && *at != to);
-        others
-            .filter_map(|at| {
-                let from = link.quality.held.get(at)?.0;
-                if from >= self.ledger.batches.held(at) {
-                    return None;
-                }
-                let from = from.max(link.quality.sent_until(at));
-                let held = self.ledger.batches.held_from(at, from).next()?;
-                let at_once =
-                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
-                Some(if at_once {
-                    core.now
-                } else {
-                    held.arrived + grace
-                })
-            })
-            .min()
+    /// When a batch of another peer that the other end lacks is to leave: it has waited long enough for the direct way, or,
+    /// where it has left before, for an acknowledgement.
+    fn next_forward(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
+        let (quality, grace) = (&link.quality, self.grace(link));
+        let wait = quality.forwards_again_after(core.now);
+        let due = self.lacking(to, link).flat_map(|(at, from)| {
+            let at_once = self.forwards_without_grace(core, at, link);
+            let first = |from| self.ledger.batches.held_from(at, from).next();
+            let graced = move |held: &Held| match at_once {
+                true => core.now,
+                false => held.arrived + grace,
+            };
+            let until = quality.sent_until(at);
+            let again = first(from).filter(|_| from < until);
+            let again = again.map(|held| graced(held).max(quality.last_left(at) + wait));
+            first(from.max(until)).map(graced).into_iter().chain(again)
+        });
+        due.min()
     }
 
     /// How long a batch may take the direct way before others forward it: until an acknowledgement should be here.
