@@ -263,11 +263,15 @@ impl Head {
         self.is_quorum(peers)
     }
 
-    /// The cheats that were proved when so many turns were complete, or later.
-    pub(crate) fn cheats_since(&self, turns: u32) -> Peers {
+    /// The cheats that the end of this epoch proves, or that of a later one, and the first turn that was taken back for it.
+    pub(crate) fn cheats_since(&self, epoch: u32) -> Option<(Peers, u32)> {
         let changes = self.changes.iter();
-        let since = changes.filter(|change| change.value.cut >= turns);
-        since.fold(Peers::default(), |all, change| all.or(change.value.cheats))
+        let since = changes.filter(|of| of.epoch >= epoch && !of.value.cheats.is_empty());
+        since.fold(None, |all, change| {
+            let (cheats, from) = all.unwrap_or((Peers::default(), u32::MAX));
+            let value = change.value;
+            Some((cheats.or(value.cheats), from.min(value.cut)))
+        })
     }
 
     /// Whether these peers are a quorum of the roster.

@@ -6,7 +6,8 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::LogWindow;
 use crate::session::rejoin::{
-    Ask, Confirmed, Returned, Settled, attesting, head_at, in_reach, members_after, seats_of,
+    Ask, Confirmed, Mistrust, Returned, Settled, attesting, head_at, in_reach, members_after,
+    seats_of,
 };
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, JoinRefused, LinkId, MatchId, TurnNumber};
@@ -213,8 +214,10 @@ impl Joiner {
             core.signer.as_ref(),
         );
         self.keyframe = self.keyframe.take().or(own);
-        if let Err(mistrust) = settled {
-            self.mistrust(core, mistrust);
+        match settled {
+            Ok(()) => {}
+            Err(Mistrust::Source) => self.back_off(core),
+            Err(mistrust) => self.mistrust(core, mistrust),
         }
     }
 

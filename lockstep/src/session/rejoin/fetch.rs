@@ -71,8 +71,8 @@ impl Fetch {
     /// own keyframe then, or with the start.
     ///
     /// # Errors
-    /// No quorum has. The source is no liar where a cheat is among the peers that have: it may have offered the snapshot before
-    /// the cheat was proved.
+    /// No quorum has, or the turns were taken back. The source is no liar where a cheat is among the peers that have: it may
+    /// have offered the snapshot before the cheat was proved.
     pub(crate) fn settle(
         &mut self,
         now: Duration,
@@ -89,15 +89,22 @@ impl Fetch {
         }
         let reports = |signed: &SignedBatch| {
             let batch = head.read(signed, signer)?;
-            (batch.snapshot == Some((offer.turns, offer.hash))).then_some(signed.peer)
+            let reports = batch.snapshot == Some((offer.turns, offer.hash));
+            reports.then_some((signed.peer, batch.epoch))
         };
         let batches: Vec<SignedBatch> = offer.batches.iter().cloned().map(Into::into).collect();
-        let signed: Peers = batches.iter().filter_map(reports).collect();
+        let reports: Vec<(u8, u32)> = batches.iter().filter_map(reports).collect();
+        let signed: Peers = reports.iter().map(|(peer, _)| *peer).collect();
+        let epoch = reports.iter().map(|(_, epoch)| *epoch).min();
+        let proved = epoch.and_then(|epoch| head.cheats_since(epoch));
+        if proved.is_some_and(|(_, from)| from < offer.turns) {
+            return Err(Mistrust::Source);
+        }
         if !head.were_quorum_since(offer.turns, signed) {
             // The roster that has signed it may be one that the log has not come to: while a match stands still, one that
             // begins where the log ends.
             let passed = self.offered_with.is_some_and(|turns| confirmed > turns);
-            let by_a_cheat = !head.cheats_since(offer.turns).and(signed).is_empty();
+            let by_a_cheat = proved.is_some_and(|(cheats, _)| !cheats.and(signed).is_empty());
             return match passed && now >= self.offered_at + CONFIRM {
                 true if by_a_cheat => Err(Mistrust::Source),
                 true => Err(Mistrust::Liar),
@@ -267,29 +274,40 @@ mod tests {
         assert_eq!(settle(&mut fetch, 5, 13), Err(Mistrust::Liar));
     }
 
-    #[test]
-    fn a_source_that_could_not_know_of_a_cheat_is_no_liar() {
-        let mut records = turns(TURNS);
+    /// The log in which the second peer is proved a cheat when so many turns are complete.
+    fn log_with_cheat(cut: u32) -> VerifiedLog {
+        let mut records = turns(cut);
         let hash = VerifiedLog::of(start(3), &records, &signer(2))
             .head()
             .hash();
         let value = Value {
             cheats: Peers(0b010),
-            ..Value::of(Peers(0b101), TURNS).with_log(hash)
+            ..Value::of(Peers(0b101), cut).with_log(hash)
         };
         let mut change = decided(&start(3), 0, value);
-        let signed = |byte| report(1, 0, (TURNS, LogHash([byte; 16])), None);
+        let signed = |byte| report(1, 0, (cut, LogHash([byte; 16])), None);
         change.proofs = vec![Equivocation(signed(1), signed(2))];
         records.push(Record::Roster(change));
-        let log = VerifiedLog::of(start(3), &records, &signer(2));
-        assert!(!log.head().cheats_since(TURNS).is_empty(), "it follows");
-        let mut fetch = offered(3);
-        if let Snapshot::Offered(offer) = &mut fetch.snapshot {
-            offer.batches.remove(0);
+        VerifiedLog::of(start(3), &records, &signer(2))
+    }
+
+    #[test]
+    fn a_source_that_could_not_know_of_a_cheat_is_no_liar() {
+        for (cut, first) in [(TURNS, Ok(())), (TURNS - 1, Err(Mistrust::Source))] {
+            let log = log_with_cheat(cut);
+            let known = log.head().cheats_since(0);
+            assert_eq!(known, Some((Peers(0b010), cut)), "it follows");
+            let mut fetch = offered(3);
+            if let Snapshot::Offered(offer) = &mut fetch.snapshot {
+                offer.batches.remove(0);
+            }
+            let mut settle = |at| {
+                let own = (&mut None, false);
+                fetch.settle(at, 13, log.head(), own, &signer(2))
+            };
+            assert_eq!(settle(Duration::ZERO), first);
+            assert_eq!(settle(CONFIRM), Err(Mistrust::Source));
         }
-        let own = (&mut None, false);
-        let settled = fetch.settle(CONFIRM, 13, log.head(), own, &signer(2));
-        assert_eq!(settled, Err(Mistrust::Source));
     }
 
     #[test]

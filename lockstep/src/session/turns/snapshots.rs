@@ -122,15 +122,21 @@ impl Snapshots {
     /// An epoch ends that these voters decided. What a cheat has signed that the change proves does not count with a
     /// joiner: the other signatures must be those of a quorum of either roster.
     pub(super) fn end_epoch(&mut self, cheats: Peers, rosters: [Peers; 2]) {
+        if cheats.is_empty() {
+            return;
+        }
         for reports in self.reports.values_mut() {
             reports.retain(|peer, _| !cheats.contains(*peer));
         }
         if let Some(signed) = &mut self.signed {
             signed.batches.retain(|of| !cheats.contains(of.peer));
             let by: Peers = signed.batches.iter().map(|of| of.peer).collect();
-            let mut rosters = rosters.iter();
-            let counts = rosters.any(|roster| Voters::new(*roster).is_quorum(by));
-            self.signed.take_if(|_| !counts);
+            let counts = |roster: &Peers| Voters::new(*roster).is_quorum(by);
+            self.signed.take_if(|_| !rosters.iter().any(counts));
+        }
+        // Others may have reported it since.
+        for roster in rosters {
+            self.look(Voters::new(roster));
         }
     }
 
@@ -199,6 +205,7 @@ mod tests {
             (&[0, 1, 3][..], true),
             (&[1, 2, 3], false),
             (&[1, 2, 4], true),
+            (&[1, 2, 3, 4], true),
         ] {
             let mut snapshots = Snapshots::new(Plan::default(), 5);
             let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
@@ -215,10 +222,7 @@ mod tests {
                 let of = held(*signer, report.clone());
                 snapshots.note(&of, &window, Voters::new(rosters[0]));
             }
-            assert_eq!(
-                snapshots.signed().map(|of| of.batches.len()),
-                Some(signers.len())
-            );
+            assert_eq!(snapshots.signed().map(|of| of.batches.len()), Some(3));
             snapshots.end_epoch(cheat, rosters);
             assert_eq!(snapshots.signed().is_some(), counts, "{signers:?}");
         }
