@@ -111,6 +111,8 @@ pub struct PeerFile {
     next: u32,
     /// The log's hash after each turn that its world is to execute.
     executing: VecDeque<Option<Hash>>,
+    /// The first of them that were handed out before the world was replaced.
+    taken_back: usize,
     /// Turns that it has executed, and its world after them.
     executed: (u32, Option<Checksum>),
     /// Its end.
@@ -200,10 +202,11 @@ impl Judge {
         }
     }
 
-    /// A session had its world replaced by one after so many turns.
+    /// A session has its world replaced by one after so many turns, once that has executed what it was given before.
     pub fn restored(&mut self, peer: usize, turns: u32) {
-        self.peers[peer].next = turns;
-        self.peers[peer].executed = (turns, None);
+        let file = &mut self.peers[peer];
+        (file.next, file.executed) = (turns, (turns, None));
+        file.taken_back = file.executing.len();
     }
 
     /// Makes the demands on a whole run, which is over.

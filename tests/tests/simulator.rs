@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 42] = [
+const SWEPT: [(u64, &[u64]); 43] = [
     (
         1_795_528_883_000,
         &[
@@ -67,6 +67,7 @@ const SWEPT: [(u64, &[u64]); 42] = [
     (2_000_000_000_002_552, &[0]),
     (136_001_795_743_658_000, &[51]),
     (1_796_000_000, &[828]),
+    (1_795_765_000_000, &[139]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -152,7 +152,10 @@ impl Judge {
     /// A world executed a turn.
     pub fn executed(&mut self, peer: usize, turn: u32, checksum: Checksum) {
         let file = &mut self.peers[peer];
-        file.executed = (turn + 1, Some(checksum));
+        if file.taken_back == 0 {
+            file.executed = (turn + 1, Some(checksum));
+        }
+        file.taken_back = file.taken_back.saturating_sub(1);
         let hash = file.executing.pop_front().flatten();
         let flaw = self.scenario.peers[peer].flaw;
         if let Some(hash) = hash.filter(|_| flaw.is_none_or(|flaw| turn < flaw)) {
