@@ -44,7 +44,7 @@ const MARGIN: Duration = Duration::from_millis(10);
 const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
 /// The shortest time between two copies, while losses are no sign of a narrow link.
 pub(crate) const APART: Duration = Duration::from_millis(2);
-/// Copies that leave before their time where a packet leaves anyway.
+/// A copy leaves so much before its time where a packet leaves anyway.
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One turn in so many may be late for losses of a match's links.
 const LATE_TURNS: u64 = 100_000;

@@ -389,7 +389,7 @@ impl Player {
         })
     }
 
-    /// The other peers whose batches the member at the other end of a link lacks, and from which turn on.
+    /// The member at the other end of a link lacks batches of these other peers, from these turns on.
     fn lacking<'a>(
         &'a self,
         to: usize,

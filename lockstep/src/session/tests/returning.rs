@@ -350,7 +350,7 @@ fn snapshot_of_the_next_roster_is_no_lie_during_a_quorum_loss() {
             _ => bytes,
         }
     }
-    // The others sign snapshots once a second: at one of these times only some have.
+    // Whether the joiner finds the lie out depends on the time: at one of these it does.
     let mut named = 0;
     for ms in (25_000..26_000).step_by(40) {
         let mut net = Net::new(4, Plan::default(), None);

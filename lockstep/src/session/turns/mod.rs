@@ -527,7 +527,7 @@ impl Turns {
         self.fold.close(seats);
     }
 
-    /// An epoch begins: the roster before it, and its own, whose peers know no more than the plan in force.
+    /// An epoch begins. `rosters` are the one before it and its own; its peers know no more than the plan in force.
     pub(crate) fn begin_epoch(&mut self, cheats: Peers, rosters: [Peers; 2]) {
         let [_, roster] = rosters;
         self.fold.begin_epoch(roster.len() as usize);
