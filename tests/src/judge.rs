@@ -90,6 +90,8 @@ pub struct Judge {
     worlds: BTreeMap<Hash, Checksum>,
     /// The turns that peers handed out before a quorum could know of them: peer, turn, and when.
     unsure: Vec<(usize, u32, Duration)>,
+    /// Peers of sound worlds that others named with reason.
+    named: BTreeSet<usize>,
     /// The words of players, by seat and kind.
     said: BTreeMap<(Seat, u8), Vec<Saying>>,
 }
@@ -196,7 +198,11 @@ impl Judge {
                 self.must(peer, Blame, event)(just, "blames an honest peer");
             }
             Event::Started { own, plan, .. } => self.check_start(peer, own, *plan),
-            Event::Desync(desync) => self.check_desync(peer, desync),
+            Event::Desync(desync) => {
+                self.peers[peer].told_of_desync = true;
+                let sound = self.check_desync(peer, desync);
+                self.named.extend(sound);
+            }
             Event::Ended(ended) => self.check_end(peer, ended),
             _ => {}
         }

@@ -298,6 +298,12 @@ impl<W: Playable> Simulator<W> {
         let now = self.now();
         self.running = peer;
         self.trace.input(now, peer, &input);
+        if let Input::Received { link, .. } = &input
+            && let Some(other) = self.other_end(peer, *link)
+        {
+            let notes = &mut self.judge.peers[peer].notes;
+            notes.heard_at.insert(other, now);
+        }
         let timeout = matches!(input, Input::Timeout);
         let outputs = self.driver.handle(peer, input);
         if timeout {

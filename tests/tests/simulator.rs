@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 43] = [
+const SWEPT: [(u64, &[u64]); 44] = [
     (
         1_795_528_883_000,
         &[
@@ -68,6 +68,7 @@ const SWEPT: [(u64, &[u64]); 43] = [
     (136_001_795_743_658_000, &[51]),
     (1_796_000_000, &[828]),
     (1_795_765_000_000, &[139]),
+    (1_795_766_000_000, &[304]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

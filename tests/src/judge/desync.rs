@@ -3,19 +3,23 @@
 use super::*;
 use lockstep::DesyncSide;
 
+/// The longest time between two messages of a link that carries them.
+const LATELY: Duration = Duration::from_millis(500);
+
 impl Judge {
-    /// A session has found that worlds or logs differ.
-    pub(super) fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
-        self.peers[peer].told_of_desync = true;
+    /// A session has found that worlds or logs differ. Returns the peers of sound worlds that it names with reason.
+    pub(super) fn check_desync(&self, peer: usize, desync: &lockstep::Desync) -> Vec<usize> {
         let must = self.must(peer, Desync, desync);
         must(self.scenario.differs(), "finds that the same differs");
         let voters = self.peers[peer].log.roster(u32::MAX);
         let is_named = |other: &usize| desync.minority.contains(&self.ids[*other]);
         let named = (0..self.peers.len()).filter(is_named);
-        let mut sound = named.filter(|other| self.scenario.is_sound(*other));
+        let sound = named.filter(|other| self.scenario.is_sound(*other));
+        let sound = Vec::from_iter(sound);
         // A peer that has ended may have had no time to prove anything.
-        let may_prove = |other| self.scenario.may_prove(peer, other, voters);
-        let just = sound.all(|other| self.peers[other].ended.is_some() || !may_prove(other));
+        let may_prove = |other| self.may_prove(peer, other, voters);
+        let just = |other: &usize| self.peers[*other].ended.is_some() || !may_prove(*other);
+        let just = sound.iter().all(just);
         // Hostile peers that are a quorum decide which worlds are right.
         let by_hostile = core::is_quorum(voters, |voter| self.scenario.is_hostile(*voter));
         must(just || by_hostile, "names a peer whose world is sound");
@@ -30,6 +34,19 @@ impl Judge {
             let named = others.all(|side| desync.minority.contains(&side.peer));
             must(named || 2 * alike.len() <= voters.len(), "names too few");
         }
+        sound
+    }
+
+    /// Whether a proof against a two-faced peer comes from one of two honest peers to the other. Where only such a peer
+    /// links them, or cuts do not let them hear each other, it keeps that back.
+    fn may_prove(&self, one: usize, other: usize, roster: &[usize]) -> bool {
+        let heard_at = |by: usize, of| self.peers[by].notes.heard_at.get(&of);
+        let lately = |at: &Duration| self.now <= *at + LATELY;
+        let hears = |by, of| by == of || heard_at(by, of).is_some_and(lately);
+        let links = |by| hears(one, by) && hears(by, other);
+        let honest = |by: &&usize| !self.scenario.is_hostile(**by);
+        let mut honest = roster.iter().filter(honest);
+        !self.scenario.has_two_faced() || honest.any(|by| links(*by))
     }
 
     /// Every core peer has found a peer that differs in the roster, and stopped or went on without it. The log has

@@ -1,5 +1,6 @@
 //! What the harness did to a peer and had its players do, for the judge to hold its log against.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Notes about one peer.
@@ -26,6 +27,8 @@ pub struct Notes {
     pub slow_until: Option<Duration>,
     /// When its players voted to extend the suspicion time.
     pub voted_at: Option<Duration>,
+    /// When each other peer's own words last came in.
+    pub heard_at: BTreeMap<usize, Duration>,
 }
 
 impl Notes {

@@ -386,15 +386,6 @@ impl Scenario {
         }
     }
 
-    /// Whether a proof against a two-faced peer comes from one of two honest peers to the other. Where only such a peer
-    /// links them, it keeps that back.
-    pub fn may_prove(&self, one: usize, other: usize, roster: &[usize]) -> bool {
-        let links = |by: usize| !self.are_apart(one, by) && !self.are_apart(by, other);
-        let honest = |by: &&usize| !self.is_hostile(**by);
-        let mut honest = roster.iter().filter(honest);
-        !self.has_two_faced() || honest.any(|by| links(*by))
-    }
-
     /// Whether these two can never dial each other.
     pub fn are_apart(&self, one: usize, other: usize) -> bool {
         self.unreachable.contains(&(one.min(other), one.max(other)))
