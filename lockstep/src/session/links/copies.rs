@@ -53,6 +53,8 @@ const LINKS: u64 = 15;
 const MOST_COPIES: u8 = 8;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
+/// So often the time from one copy of a late batch to the next doubles, at most to when an acknowledgement may come.
+const MOST_DOUBLINGS: u32 = 5;
 /// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
 const SELDOM: u32 = 256 * 3 / 2;
 
@@ -114,14 +116,21 @@ impl Copies {
         if link.is_short || last <= useful_until && link.lost <= SELDOM {
             return Some(waits_until);
         }
+        let left = useful_until.saturating_sub(sent.last);
         if wanted > 0 {
-            // Where all of them are late, none comes of haste.
-            let left = useful_until.saturating_sub(sent.last);
-            let span = if left.is_zero() { within } else { left };
+            // Where all of them are late, none comes of haste: on a link that seldom loses one, it waits in a queue.
+            let span = match left.is_zero() {
+                true if link.lost <= SELDOM => return Some(waits_until),
+                true => within,
+                false => left,
+            };
             return Some(sent.last + (span / u32::from(wanted)).max(link.apart));
         }
         let late = needed.max(sent.first + within);
-        Some(late.max(sent.last + link.pulse))
+        // The longer no acknowledgement comes, the less often it is asked for.
+        let more = u32::from(sent.copies.saturating_sub(link.copies() + 1));
+        let gap = link.pulse * 2u32.pow(more.min(MOST_DOUBLINGS));
+        Some(late.max(sent.last + gap.min(within).max(link.pulse)))
     }
 }
 
@@ -166,7 +175,7 @@ mod tests {
     fn copies_are_spread_where_no_acknowledgement_can_come_in_time() {
         // Of four copies the last two, up to the last useful moment; then at the pulse, once the batch is late.
         let times = leave(200, &link(100, 1), 7);
-        assert_eq!(times, [0, 108, 123, 138, 200, 225, 250]);
+        assert_eq!(times, [0, 108, 123, 138, 200, 225, 275]);
         let times = leave(100, &link(100, 0), 5);
         assert_eq!(times, [0, 19, 38, 108, 133]);
         // Where more is lost, none waits.
@@ -210,6 +219,6 @@ mod tests {
 
     #[test]
     fn copies_that_are_all_late_do_not_leave_at_once() {
-        assert_eq!(leave(20, &link(100, 0), 4), [0, 54, 162, 187]);
+        assert_eq!(leave(20, &link(100, 0), 5), [0, 108, 216, 241, 266]);
     }
 }
