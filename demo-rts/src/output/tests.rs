@@ -239,3 +239,11 @@ fn a_line_of_one_of_several_peers_names_its_peer() {
         b"{\"event\":\"ticket\",\"ticket\":\"abc\",\"peer\":2}\n"
     );
 }
+
+#[test]
+fn what_hides_in_a_terminal_is_escaped_in_json() {
+    let mut written = Vec::new();
+    write_json(&mut written, &"\u{9b}2J\u{202e}\u{200b}Ada").expect("into memory");
+    let text = String::from_utf8(written).expect("JSON is text");
+    assert_eq!(text, "\"\\u009b2J\\u202e\\u200bAda\"\n");
+}

@@ -221,3 +221,31 @@ fn put_sides(text: &mut String, desync: &Desync) {
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Reports that wait for the disk, each with a snapshot.
 const MOST: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_wait_for_a_disk_that_hangs_are_few() {
+        let mut untold = Untold::default();
+        let desync = |turn| Desync {
+            turn: TurnNumber(turn),
+            reports: Vec::new(),
+            minority: Vec::new(),
+            goes_on: true,
+            report: None,
+        };
+        for turn in 0..=MOST as u32 {
+            assert!(untold.overdue(Duration::ZERO).is_none());
+            untold.begin(desync(turn));
+            let request = untold.request(Duration::ZERO, None);
+            assert_eq!(request.is_some(), turn < MOST as u32, "{turn}");
+        }
+        let told = untold.overdue(Duration::ZERO);
+        let last = Event::Desync(desync(MOST as u32));
+        assert_eq!(told, Some(last), "told without a report");
+        assert_eq!(untold.overdue(Duration::ZERO), None);
+        assert_eq!(untold.overdue(PATIENCE), Some(Event::Desync(desync(0))));
+    }
+}

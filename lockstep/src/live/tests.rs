@@ -6,6 +6,8 @@ mod disk;
 mod dropped;
 #[cfg(feature = "quic")]
 mod peers;
+#[cfg(feature = "quic")]
+mod places;
 
 use super::*;
 use crate::{Match, Status};
@@ -208,4 +210,64 @@ fn a_panic_of_the_world_ends_its_match_with_a_report() {
     let turns = records.expect("it decodes").into_iter();
     let turns = turns.filter(|record| matches!(record, crate::log::Record::Bundle(_)));
     assert!(turns.count() >= 4, "the log holds the failing turn");
+}
+
+/// A world that fails when it is built, for setup 0, or when it is asked for its outcome.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Undecided;
+
+sim::state_by_serde!(Undecided);
+
+impl Simulation for Undecided {
+    type Setup = u32;
+    type Command = ();
+    type Effect = ();
+
+    fn rules(_: &u32) -> RulesId {
+        RulesId([0; 16])
+    }
+
+    fn new(start: &Start<u32>) -> Self {
+        assert!(start.setup > 0, "no land");
+        Undecided
+    }
+
+    fn step(&mut self, _: &[Entry<()>], _: &mut Vec<()>) {}
+
+    fn outcome(&self) -> Option<Outcome> {
+        panic!("no winner")
+    }
+}
+
+#[test]
+fn a_panic_outside_a_step_ends_the_match_as_well() {
+    for (setup, said) in [(0, "no land"), (1, "no winner")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = Config {
+            reports: folder.path().to_owned(),
+            ..Config::default()
+        };
+        let mut game = Match::<Undecided>::single_player(setup, config).expect("alone");
+        let reason = loop {
+            game.wait(Duration::from_millis(5));
+            let ended = game.poll().into_iter().find_map(|event| match event {
+                Event::Ended(ended) => Some(ended.reason),
+                _ => None,
+            });
+            if let Some(reason) = ended {
+                break reason;
+            }
+        };
+        let crate::EndReason::WorldFault {
+            turn,
+            message,
+            report: Some(report),
+        } = reason
+        else {
+            panic!("{reason}");
+        };
+        assert_eq!((turn.0, message.as_str()), (0, said));
+        let text = std::fs::read_to_string(report.join("report.txt")).expect("a text");
+        assert!(text.contains(said), "{text}");
+    }
 }

@@ -87,3 +87,30 @@ impl Drop for Pending {
         state.ends.remove(&self.key);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_beyond_those_of_one_address_ends_the_oldest() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let handshakes = Handshakes::new();
+            let from = IpAddr::from([10, 0, 0, 1]);
+            let begun = (0..HALF_OPEN.each).map(|_| handshakes.begin(from));
+            let mut begun: Vec<Pending> = begun.flatten().collect();
+            assert_eq!(begun.len(), HALF_OPEN.each);
+            assert!(handshakes.begin(from).is_none(), "each has some time");
+            tokio::time::sleep(HALF_OPEN.stay).await;
+            let next = handshakes.begin(from);
+            assert!(next.is_some());
+            assert_eq!(begun[0].displaced.try_recv(), Ok(()));
+            assert!(begun[1].displaced.try_recv().is_err());
+            assert_eq!(handshakes.pending(), HALF_OPEN.each);
+        });
+    }
+}

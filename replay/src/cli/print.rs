@@ -120,3 +120,27 @@ pub(super) fn tail_json(tail: FileEnd) -> Value {
 fn shown(line: &str) -> String {
     line.chars().filter(|c| lockstep::is_shown(*c)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_way_of_printing_keeps_what_hides() {
+        let hidden = "\u{1b}[2J\u{202e}\u{200b}Ada";
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut printer = Printer::new(&mut out, &mut err, false);
+        printer.line(hidden);
+        printer.json(&json!({ "name": hidden }));
+        let names: Items<'_> = Box::new(std::iter::once(Value::from(hidden)));
+        printer.json_with(&json!({ "name": hidden }), [("names", names)]);
+        printer.problem(hidden);
+        printer.finish().unwrap();
+        for (bytes, names) in [(out, 4), (err, 1)] {
+            let text = String::from_utf8(bytes).unwrap();
+            let obeyed = text.chars().find(|c| *c != '\n' && !lockstep::is_shown(*c));
+            assert_eq!(obeyed, None, "{text:?}");
+            assert_eq!(text.matches("Ada").count(), names, "{text:?}");
+        }
+    }
+}

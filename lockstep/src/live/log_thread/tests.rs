@@ -1,6 +1,7 @@
 //! What the log thread tells of a store that hangs, fails or panics.
 
 use super::*;
+use crate::log::Keyframe;
 use crate::log::fixture::{start, turns};
 use crate::{Limits, TurnNumber};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -140,4 +141,31 @@ fn a_failure_of_the_store_is_told_and_its_log_closed() {
     bench.thread.close();
     bench.thread.finish();
     assert_eq!(bench.thread.told(), [Told::Failed(why)]);
+}
+
+#[test]
+fn keyframes_that_wait_for_a_store_that_hangs_are_few() {
+    let bench = bench();
+    let keyframe = Record::Keyframe(Keyframe {
+        turns: 1,
+        ticks: 4,
+        plan: crate::Plan::default(),
+        paused: false,
+        log_hash: crate::LogHash([0; 16]),
+        snapshot: vec![7; KEYFRAME_BYTES / 2 + 1].into(),
+    });
+    bench.thread.append(Duration::ZERO, first());
+    assert_eq!(bench.records.recv().ok(), Some(first()));
+    let turns = turns(2);
+    for record in [&keyframe, &turns[0], &keyframe, &turns[1]] {
+        bench.thread.append(Duration::ZERO, record.clone());
+    }
+    for _ in 0..5 {
+        bench.goes_on.send(Ok(())).expect("the store waits");
+    }
+    bench.thread.close();
+    bench.thread.finish();
+    let kept: Vec<Record> = bench.records.try_iter().collect();
+    assert!(kept == [keyframe, turns[0].clone(), turns[1].clone()]);
+    assert_eq!(bench.thread.told(), []);
 }

@@ -69,3 +69,26 @@ pub(super) fn heard(
         false => Err(Fault::Signature),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::signer;
+    use crate::sign::Signer;
+
+    #[test]
+    fn what_is_said_in_one_lobby_was_not_said_in_another() {
+        let words = |of: u8| Words {
+            match_id: MatchId([of; 16]),
+            text: "I give up",
+        };
+        let signature = words(1).sign(&signer(1));
+        let is_said = |of: u8| {
+            let said = words(of).with(signature);
+            said.is_by(signer(1).id(), |peer, bytes, signature| {
+                signer(0).verify(peer, bytes, signature)
+            })
+        };
+        assert!(is_said(1) && !is_said(2));
+    }
+}

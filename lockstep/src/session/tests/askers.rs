@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Asker;
+use crate::session::wire::Control;
 
 /// A host of so many seats that answers askers, alone so far.
 fn hosts(seats: u8) -> Net {
@@ -135,4 +136,21 @@ fn a_guest_that_was_let_in_comes_back_without_asking_again() {
     let is_in = |event: &Event| matches!(event, Event::Lobby { peers, .. } if peers.len() == 2);
     assert!(net.peers[1].events.iter().any(is_in));
     assert!(!net.peers[1].events.contains(&Event::Asked));
+}
+
+#[test]
+fn the_name_of_an_asker_is_shown_without_what_hides() {
+    let mut net = hosts(2);
+    net.add(asks());
+    let mut join = net.intercept(0, |message| matches!(message, Control::Join { .. }));
+    if let Control::Join { name, build, .. } = &mut join {
+        *name = "\u{1b}[2JA\u{202e}da".to_owned();
+        *build = "\u{7}build".to_owned();
+    }
+    net.tell(1, 0, Channel::Control, &join.encode());
+    let shown = net.peers[0].events.iter().find_map(|event| match event {
+        Event::Askers(askers) => Some((askers[0].name.as_str(), askers[0].build.as_str())),
+        _ => None,
+    });
+    assert_eq!(shown, Some(("[2JAda", "build")));
 }

@@ -262,6 +262,13 @@ fn places_are_kept_for_members_of_the_lobby_and_peers_of_the_match() {
     net.links.silent = vec![2];
     net.run(Duration::from_secs(1));
     assert_eq!(net.session(0).member_addresses(), ["1"]);
+    // Guests link with each other while their worlds are built.
+    let mut net = Net::new(3, Plan::default(), None);
+    net.links.slow_to_load = Some(1);
+    net.run(Duration::from_secs(2));
+    assert_eq!(net.session(1).status(), Status::Loading);
+    let members = net.session(1).member_addresses();
+    assert!(members.contains(&"2".to_owned()), "{members:?}");
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(5));
     for at in 0..3 {

@@ -422,6 +422,19 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
 }
 
 #[test]
+fn a_vote_in_the_name_of_another_member_is_refused() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    let message = Message::Prepare(Ballot { round: 1, peer: 1 });
+    let mut vote = signed_vote(&start, 1, 0, message);
+    let signed = Vote::of(&start, 1, &vote.content[..]).expect("a place in the start");
+    vote.signature = signed.sign(&KeyedHash::new(id(2))).into();
+    net.tell_votes(2, 0, vec![vote]);
+    assert_eq!(net.blamed(0), [(id(2), Fault::Signature)]);
+}
+
+#[test]
 fn flood_of_votes_makes_no_other_peer_a_nuisance() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));

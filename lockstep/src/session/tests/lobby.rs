@@ -413,3 +413,28 @@ fn removing_a_guest_that_has_to_sign_begins_the_lobby_anew() {
     assert_eq!(first.reason, EndReason::TurnLimit);
     assert_eq!(second.reason, EndReason::TurnLimit);
 }
+
+#[test]
+fn a_lobby_and_its_match_have_no_names_that_look_alike() {
+    let mut net = Net::under(0, Terms::default());
+    let config = SessionConfig {
+        name: " Ada\u{200b}".to_owned(),
+        ..Net::config(0, 0, Role::Host(hosted(3)))
+    };
+    net.begin_as(0, 0, config);
+    for (at, told) in [(1, "A\u{34f}da"), (2, "\u{202e}ada ")] {
+        net.add(guest());
+        // A peer's own session would tell a tidy name.
+        let mut join = net.intercept(0, |message| matches!(message, Control::Join { .. }));
+        if let Control::Join { name, .. } = &mut join {
+            *name = told.to_owned();
+        }
+        net.tell(at, 0, Channel::Control, &join.encode());
+    }
+    net.run(net.now() + Duration::from_secs(5));
+    let expected = ["Ada", "Ada (2)", "ada (3)"];
+    assert_eq!(names(&net), expected);
+    let start = net.start();
+    let of_the_match: Vec<&str> = start.roster.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(of_the_match, expected);
+}

@@ -60,6 +60,29 @@ impl Net {
     pub(super) fn lose(&mut self, lost: impl Fn(&Arrival) -> bool) {
         self.mesh.driver.take_events(lost);
     }
+
+    /// The next such message to this peer, which does not arrive.
+    pub(super) fn intercept(&mut self, to: usize, wanted: impl Fn(&Control) -> bool) -> Control {
+        let message = |arrival: &Arrival| match &arrival.what {
+            Arrives::Bytes(Channel::Control, bytes) if arrival.to == to => {
+                let message = Control::decode(bytes, &Limits::default()).ok();
+                message.filter(|message| wanted(message))
+            }
+            _ => None,
+        };
+        let until = self.now() + Duration::from_secs(60);
+        while self.now() < until {
+            self.run(self.now() + Duration::from_millis(1));
+            let taken = self
+                .mesh
+                .driver
+                .take_events(|arrival| message(arrival).is_some());
+            if let Some((_, arrival)) = taken.first() {
+                return message(arrival).expect("it was taken for one");
+            }
+        }
+        panic!("no such message comes to peer {to}");
+    }
 }
 
 /// Whether peer 3's accept is on its way to peer 0.

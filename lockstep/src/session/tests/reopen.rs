@@ -641,3 +641,26 @@ fn a_reopened_match_is_reopened_again() {
         disks = net.all_die();
     }
 }
+
+#[test]
+fn a_host_puts_no_match_off_that_it_reopens() {
+    let (mut net, disks) = dead(8);
+    net.reopens(0, 90, &disks[0], NEVER);
+    net.comes(1, 91, &disks[1], 0);
+    net.comes(2, 92, &disks[2], 0);
+    for at in [1, 2] {
+        let begins = |message: &Control| matches!(message, Control::Reopen(Said::Begin { .. }));
+        let mut begin = net.intercept(at, begins);
+        if let Control::Reopen(Said::Begin { in_ms, .. }) = &mut begin {
+            *in_ms = u32::MAX;
+        }
+        net.tell(0, at, Channel::Control, &begin.encode());
+    }
+    net.wait(15);
+    for at in [1, 2] {
+        let turns = net.peers[at].loaded as usize + net.peers[at].turns.len();
+        let before = disks[at].turns() as usize;
+        assert!(turns > before + 20, "peer {at}: {turns}, {before} before");
+        assert_eq!(net.session(at).status(), Status::Running, "peer {at}");
+    }
+}

@@ -143,6 +143,10 @@ fn batches_that_do_not_belong_are_refused() {
     };
     let fault = Collected::Fault(Fault::Signature);
     assert_eq!(arrive(&mut turns, &mut ledger, forged), fault);
+    let start = ledger.places.start();
+    let (match_id, run) = (start.match_id, start.roster[1].incarnation);
+    let by_another_member = batch(2).seal(1, match_id, run, &signer(0));
+    assert_eq!(arrive(&mut turns, &mut ledger, by_another_member), fault);
     let far = held(1, batch(500)).signed;
     assert_eq!(arrive(&mut turns, &mut ledger, far), Collected::OutOfReach);
     let later_epoch = held(

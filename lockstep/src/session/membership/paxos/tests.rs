@@ -327,6 +327,11 @@ fn a_decision_is_proved_by_its_accepts() {
         !changed(&|change| change.accepts[1].0 = 2),
         "another peer's"
     );
+    let of_the_place = Accept::of(&start, 1, 4, ballot, value).expect("a place");
+    assert!(
+        !changed(&|change| change.accepts[1].1 = of_the_place.sign(&signers[0])),
+        "signed by another peer"
+    );
     // Two of three, but only one of the two survivors: perhaps no survivor has all turns.
     let other = RosterChange {
         accepts: vec![accept(1), accept(2)],
