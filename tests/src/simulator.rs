@@ -578,7 +578,7 @@ fn host<W: Playable>(
             on_slow: scenario.on_slow,
             on_desync: scenario.on_desync,
             absent: scenario.absent,
-            ..Terms::default()
+            pauses: scenario.pauses,
         },
     })
 }

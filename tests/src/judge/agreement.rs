@@ -89,6 +89,14 @@ impl Judge {
         let accepts = signed::accepted_by(log, change).unwrap_or_default();
         let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
+        let (accept, reopening) = ((change.epoch, change.ballot), (change.epoch, value.roster));
+        let is_durable = |notes: &Notes| match change.reopening {
+            None => notes.accepts.contains(&accept),
+            Some(_) => notes.reopenings.contains(&reopening),
+        };
+        let mut honest = accepts.iter().filter(|of| !self.scenario.is_hostile(**of));
+        let durable = honest.all(|of| is_durable(&self.peers[*of].notes));
+        must(durable, "counts a vote that its peer's disk may lose");
         let joins = value.joins.map(|joins| joins.peer);
         let file = |place| &self.peers[self.at(place)];
         let came = |place| file(place).notes.run > 0;

@@ -7,8 +7,6 @@ use super::*;
 const ROOMY: usize = 300;
 /// A world outside the core lies at most this far behind its session.
 const BEHIND: Duration = Duration::from_secs(5);
-/// So often a seat may pause, by the default terms. A further pause has no effect.
-const PAUSES: usize = 3;
 
 /// A command, a text or a pause of a player.
 #[derive(Clone, Debug)]
@@ -25,6 +23,9 @@ pub(super) struct Saying {
 
 /// Bytes of batches, by turn and peer.
 type Used = BTreeMap<(u32, usize), usize>;
+
+/// The pauses of each seat, how often and how long.
+type Paused = BTreeMap<Seat, (u8, Duration)>;
 
 impl Judge {
     /// A player says something to its session.
@@ -49,21 +50,39 @@ impl Judge {
 
     /// The history holds what players said.
     pub(super) fn check_said(&mut self, log: &Log) {
-        let (mut used, mut paused) = (Used::new(), false);
+        let (mut used, mut paused) = (Used::new(), Paused::new());
+        let (mut by, most) = (None, self.scenario.pauses);
+        let longest = Duration::from_secs(most.seconds.into());
         for bundle in &log.turns {
             let in_order = bundle.entries.is_sorted_by_key(|entry| entry.seat);
             self.must(RUN, NoLoss, bundle)(in_order, "a turn out of seat order");
-            self.must(RUN, NoLoss, bundle)(bundle.paused == paused, "a pause, or none, unasked");
+            let asked = bundle.paused == by.is_some();
+            self.must(RUN, NoLoss, bundle)(asked, "a pause, or none, unasked");
             for entry in &bundle.entries {
-                paused = entry.what == What::Pause || paused && entry.what != What::Resume;
+                if entry.what == What::Pause {
+                    let (often, long) = paused.entry(entry.seat).or_default();
+                    let within = *often < most.pauses && *long < longest;
+                    self.must(RUN, NoLoss, bundle)(within, "a pause beyond its budget");
+                    (by, *often) = (Some(entry.seat), *often + 1);
+                }
+                by = by.filter(|_| entry.what != What::Resume);
                 let founded = self.read(&mut used, log, bundle, entry);
                 let must = self.must(RUN, NoLoss, (bundle.turn, entry));
                 must(founded, "an entry for no reason, or not the next");
             }
+            by = by.filter(|seat| {
+                let (_, long) = paused.entry(*seat).or_default();
+                *long += bundle.plan.turn();
+                *long < longest
+            });
         }
         for saying in self.said.values().flatten() {
             let must = self.must(saying.peer, NoLoss, saying);
-            let waits = self.waits(saying, &used, log);
+            let spent = paused.get(&saying.entry.seat);
+            let spent = spent.is_some_and(|of| of.0 >= most.pauses || of.1 >= longest);
+            // A pause of a seat that has none left has no effect.
+            let counts = saying.entry.what != What::Pause || !spent;
+            let waits = counts && self.waits(saying, &used, log);
             must(!waits, "a turn that has room is without what was said");
         }
     }
@@ -116,11 +135,7 @@ impl Judge {
             let other = |of: &LogEntry| kind(what).0 == 2 && kind(&of.what).0 == 2;
             fits && turns.all(|of| of.paused == paused && !of.entries.iter().any(other))
         };
-        let before = log.turns.iter().take(saying.due as usize);
-        let pauses = before.flat_map(|bundle| &bundle.entries);
-        let pauses = pauses.filter(|of| of.what == What::Pause && of.seat == saying.entry.seat);
-        let counts = *what != What::Pause || pauses.count() < PAUSES;
-        let is_in = counts && log.roster(saying.next).contains(&saying.peer);
+        let is_in = log.roster(saying.next).contains(&saying.peer);
         let mut epochs = log.epochs.iter();
         let gone = epochs.find(|(begins, of)| *begins > saying.next && !of.contains(&saying.peer));
         let until = gone.map_or(file.log.len(), |(begins, _)| file.log.len().min(*begins));

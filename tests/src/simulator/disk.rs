@@ -105,6 +105,14 @@ impl<W: Playable> Simulator<W> {
         let runs = self.driver.session(peer).is_some();
         if runs && self.judge.peers[peer].notes.run == run {
             self.peers[peer].disk.done(id);
+            let Bound { accepted, signed } = self.peers[peer].disk.durable.bound.clone();
+            let notes = self.notes(peer);
+            notes
+                .accepts
+                .extend(accepted.map(|of| (of.epoch, of.ballot)));
+            notes
+                .reopenings
+                .extend(signed.map(|of| (of.epoch, of.roster)));
             self.deafen(peer);
             self.feed(peer, Input::Synced(id));
         }

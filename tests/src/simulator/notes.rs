@@ -1,6 +1,7 @@
 //! What the harness did to a peer and had its players do, for the judge to hold its log against.
 
-use std::collections::BTreeMap;
+use lockstep::log::{Ballot, Peers};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Notes about one peer.
@@ -27,6 +28,10 @@ pub struct Notes {
     pub slow_until: Option<Duration>,
     /// When its players voted to extend the suspicion time.
     pub voted_at: Option<Duration>,
+    /// Its accepts that no loss of power takes, by epoch and ballot, those of earlier runs among them,
+    pub accepts: BTreeSet<(u32, Ballot)>,
+    /// and its signatures under reopenings, by epoch and roster.
+    pub reopenings: BTreeSet<(u32, Peers)>,
     /// When each other peer's own words last came in.
     pub heard_at: BTreeMap<usize, Duration>,
 }
@@ -42,6 +47,8 @@ impl Notes {
             slow_until: self.slow_until,
             voted_at: self.voted_at,
             has_left: self.has_left || self.leaves,
+            accepts: self.accepts,
+            reopenings: self.reopenings,
             ..Notes::default()
         }
     }

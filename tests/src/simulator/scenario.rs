@@ -12,7 +12,7 @@ pub use reopening::{Fate, Reopening};
 pub use shrink::shrink;
 
 use lockstep::Plan;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
 
 /// One run.
@@ -46,6 +46,8 @@ pub struct Scenario {
     pub on_desync: OnDesync,
     /// The policy for the seats of absent peers.
     pub absent: Absent,
+    /// How often and how long each seat may pause.
+    pub pauses: PauseBudget,
     /// Whether all players vote once in every stall to extend the suspicion time.
     pub extends: bool,
     /// The processes of all peers die, or of too many, and the match is reopened.

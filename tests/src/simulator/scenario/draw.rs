@@ -3,7 +3,7 @@
 use super::{Fault, Over, PeerPlan, Scenario, Ways, Weather, Workload};
 use crate::random::Stream;
 use lockstep::Plan;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
 
 /// Time for a slow machine to catch up afterwards.
@@ -61,6 +61,7 @@ impl Scenario {
                 OnDesync::Pause,
             ]),
             absent: random.pick(&[Absent::Idle, Absent::Ai]),
+            pauses: draw_pauses(&mut Stream::new(seed, "pauses", 0)),
             extends: random.chance(120),
             reopening: None,
             aftermath: None,
@@ -208,6 +209,17 @@ fn draw_plan(random: &mut Stream) -> Plan {
         ticks: random.pick(&[1, 2, 4]),
         delay_turns: random.between(2, 6) as u8,
         tick_ms: random.pick(&[33, 50, 50, 100]),
+    }
+}
+
+/// The default terms allow longer pauses than any that is drawn.
+fn draw_pauses(random: &mut Stream) -> PauseBudget {
+    match random.chance(500) {
+        true => PauseBudget::default(),
+        false => PauseBudget {
+            pauses: random.between(1, 3) as u8,
+            seconds: random.between(1, 4) as u16,
+        },
     }
 }
 
