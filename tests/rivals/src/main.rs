@@ -40,9 +40,9 @@ struct Arguments {
     /// Forgets all results and begins again.
     #[arg(long)]
     anew: bool,
-    /// Peers that run at once, in as many matches as that allows.
-    #[arg(long, default_value_t = 32)]
-    peers_at_once: usize,
+    /// Peers that run at once, in as many matches as that allows. Default: 24, and 32 for --quick.
+    #[arg(long)]
+    peers_at_once: Option<usize>,
     /// This cell alone, such as 4p-100ms-1 or 8p-300ms-bursts. Writes no page.
     #[arg(long)]
     cell: Option<Cell>,
@@ -107,18 +107,16 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             vec![cell]
         };
     }
-    let mut field = Field::open(arguments)?;
+    let mut field = Field::open(arguments, extent.peers_at_once)?;
     let mut equal = extent.equal();
     if let Some(contestant) = arguments.contestant {
         equal.retain(|job| job.contestant.kind == contestant.kind);
         equal.iter_mut().for_each(|job| job.contestant = contestant);
         equal.dedup();
     }
-    println!("equal cadence: {} matches", equal.len());
-    field.play(&equal)?;
+    field.play("equal cadence", &equal)?;
     let search = extent.search();
-    println!("search: {} matches", search.len());
-    field.play(&search)?;
+    field.play("search", &search)?;
     let mut tuned = Vec::new();
     let mut searched = field.rows(&search);
     searched.sort_by_key(|row| (row.cell, row.contestant.kind));
@@ -129,8 +127,7 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             tuned.extend(extent.of_tuned(best.cell, best.contestant));
         }
     }
-    println!("tuned: {} matches", tuned.len());
-    field.play(&tuned)?;
+    field.play("tuned", &tuned)?;
 
     let (rows_equal, mut rows_tuned) = (field.rows(&equal), field.rows(&tuned));
     rows_tuned.sort_by_key(|row| (row.cell, row.contestant.kind));
@@ -186,7 +183,7 @@ struct Field {
 }
 
 impl Field {
-    fn open(arguments: &Arguments) -> Result<Field, Box<dyn Error>> {
+    fn open(arguments: &Arguments, peers_at_once: usize) -> Result<Field, Box<dyn Error>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let program = std::env::current_exe()?;
         let target = program
@@ -201,15 +198,19 @@ impl Field {
             commit,
             work,
             out: arguments.out.clone().unwrap_or_else(|| root.join("docs")),
-            peers_at_once: arguments.peers_at_once.max(8),
+            peers_at_once: arguments.peers_at_once.unwrap_or(peers_at_once).max(8),
             begun: Instant::now(),
         })
     }
 
     /// Plays those matches that have no result yet, as many at once as there is room for.
-    fn play(&mut self, jobs: &[Job]) -> Result<(), Box<dyn Error>> {
+    fn play(&mut self, part: &str, jobs: &[Job]) -> Result<(), Box<dyn Error>> {
         let mut left: Vec<Job> = jobs.to_vec();
         left.retain(|job| self.results.get(job).is_none());
+        let lasts = |job: &Job| (job.warm_up + job.seconds + BESIDE_S) * job.cell.players as u64;
+        let minutes = left.iter().map(lasts).sum::<u64>() as f64 / 60.0 / self.peers_at_once as f64;
+        let (left_count, all) = (left.len(), jobs.len());
+        println!("{part}: {left_count} of {all} matches are left, about {minutes:.1} minutes");
         let (of, mut ended, mut running, mut number) = (left.len(), 0, 0, 0);
         let (sender, played) = channel();
         let mut left = left.into_iter().peekable();
@@ -258,6 +259,9 @@ impl Field {
         of_row.filter_map(Row::new).collect()
     }
 }
+
+/// A match takes so many seconds beside those of its measurement.
+const BESIDE_S: u64 = 7;
 
 /// Rows of one cell: first by settings of the table, then by library.
 fn order_of(job: &Job) -> (u64, u64, Contestant) {

@@ -30,8 +30,8 @@ pub struct Extent {
     pub search_seconds: u64,
     /// Lengths of turns that the search tries.
     pub search_ms: Vec<u64>,
-    /// Whether the named cells have the rows of other equal cadences, too.
-    pub more_cadences: bool,
+    /// Peers that run at once, unless the command line tells.
+    pub peers_at_once: usize,
 }
 
 impl Extent {
@@ -56,8 +56,8 @@ impl Extent {
             seconds: 60,
             warm_up: 5,
             search_seconds: 15,
-            search_ms: vec![25, 50, 100, 200],
-            more_cadences: true,
+            search_ms: vec![16, 25, 50, 100, 200],
+            peers_at_once: 24,
         }
     }
 
@@ -77,8 +77,8 @@ impl Extent {
             seconds: 15,
             warm_up: 2,
             search_seconds: 6,
-            search_ms: vec![25, 50, 100],
-            more_cadences: false,
+            search_ms: vec![16, 33, 50, 100],
+            peers_at_once: 32,
         }
     }
 
@@ -93,7 +93,8 @@ impl Extent {
         }
     }
 
-    /// The matches of equal cadence. Those of one cell and seed stand together: they run at the same time, or nearly.
+    /// The matches of equal cadence. Those of one cell and seed stand together: they run at the same time, or nearly. The
+    /// cells in which libraries are tuned have an input delay of 2, and turns of 100 ms, too.
     pub fn equal(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
         for seed in &self.seeds {
@@ -101,7 +102,7 @@ impl Extent {
                 let contestants = cadences(200, 1);
                 jobs.extend(contestants.map(|contestant| self.job(*cell, contestant, *seed)));
             }
-            for cell in self.tuned.iter().filter(|_| self.more_cadences) {
+            for cell in &self.tuned {
                 let delayed = [Kind::GgrsGated, Kind::GgrsStock, Kind::Fortress];
                 let delayed = delayed.map(|kind| Contestant::new(kind, 200, 2));
                 let more = delayed.into_iter().chain(cadences(100, 1));
@@ -184,7 +185,12 @@ mod tests {
 
     #[test]
     fn matches_of_one_cell_stand_together() {
-        let jobs = Extent::quick().equal();
+        let quick = Extent::quick();
+        let jobs = Extent {
+            tuned: vec![],
+            ..quick
+        }
+        .equal();
         let mut cells: Vec<Cell> = jobs.iter().map(|job| job.cell).collect();
         cells.dedup();
         assert_eq!(cells.len(), 5);

@@ -227,7 +227,7 @@ fn verdict(claim: &str, pairs: usize, worse: &[String]) -> (String, Option<bool>
 fn compared(ours: &Row, other: &Row) -> String {
     let ms = |row: &Row| {
         let stalled = row.all.stalled_percent;
-        let told = |ms| format!("{ms:.0} ms, stalled {stalled:.1} %");
+        let told = |ms| format!("{ms:.1} ms, stalled {stalled:.1} %");
         row.p95().map_or("failed".to_owned(), told)
     };
     let name = other.contestant;
@@ -357,10 +357,10 @@ mod tests {
         let found = verdicts(&equal, &tuned);
         let held: Vec<Option<bool>> = found.iter().map(|(_, held)| *held).collect();
         assert_eq!(held, [Some(false), Some(false), Some(true)]);
-        let first = "1 of 2; not in 4p-50ms-1 (400 ms, stalled 0.0 %; ggrs-gated-200d1 390 ms,";
+        let first = "1 of 2; not in 4p-50ms-1 (400.0 ms, stalled 0.0 %; ggrs-gated-200d1 390.0 ms,";
         assert!(found[0].0.contains(first), "{}", found[0].0);
         // A rival that stalls counts, too.
-        let second = "0 of 2; not in 2p-50ms-1 (100 ms, stalled 0.0 %; ggrs-gated-50d1 90 ms, stalled 3.0 %)";
+        let second = "0 of 2; not in 2p-50ms-1 (100.0 ms, stalled 0.0 %; ggrs-gated-50d1 90.0 ms, stalled 3.0 %)";
         assert!(found[1].0.contains(second), "{}", found[1].0);
     }
 }
