@@ -184,7 +184,8 @@ struct Field {
 
 impl Field {
     fn open(arguments: &Arguments, peers_at_once: usize) -> Result<Field, Box<dyn Error>> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+        let root = root.ok_or("this crate lies two folders deep")?;
         let program = std::env::current_exe()?;
         let target = program
             .ancestors()
@@ -192,7 +193,7 @@ impl Field {
             .ok_or("a program without a folder")?;
         let work = target.join("rivals");
         std::fs::create_dir_all(&work)?;
-        let commit = commit(&root);
+        let commit = commit(root);
         Ok(Field {
             results: Results::open(&work.join("results.jsonl"), &commit, arguments.anew)?,
             commit,

@@ -181,14 +181,15 @@ const READING: &str = "
 - A stall is the time beyond the cadence in which no confirmed step is executed. Lateness of up to a tenth of the cadence and
   5 ms is none.
 - A command is lost if a later one of its player is executed and it is not. It is late if it waits 3 s behind the end.
-- Processor time is of all threads of a peer. All libraries are polled a thousand times a second, which is most of it.
+- Processor time is of all threads of a peer. All libraries are polled a thousand times a second. Of the
+  others that is most of the time at long turns.
 - Behind the measurement, one player flips one bit of its state. The turns until a library reports it count for 4 s.
 - The step is a hash. The loss of packets begins when all peers run.
 
 ## What is unfair, and to which library
 
 - **To ours:** its links are encrypted, each batch is signed, and each peer keeps a log. The others send plain text without
-  proofs. `cargo run` builds the kit with checks of overflow.
+  proofs.
 - **To ours:** it serves any number and size of commands. The others are given what the trace needs.
 - **To ggrs and fortress-rollback:** they are made for prediction, and a player of theirs sees its own command at once. Here
   only confirmed execution counts. Their input holds four commands of 16 bytes, since inputs have one size.
@@ -196,7 +197,7 @@ const READING: &str = "
   none. Its lockstep saves no state, so it has no checksums to compare and reports no desync.
 - **To fortress-rollback:** a gate as for ggrs would let it stand still with three players and more. So it predicts, and its
   columns tell when steps are confirmed. A frame is confirmed once the other peers have told that they have it, too.
-- **To the others, tuned:** no bytes are saved. Ours sends more of them at short turns than any other, as the column shows.
+- **To the others, tuned:** the search does not look at bytes. Ours may win by sending more of them, as the column shows.
 - **To ggrs gated:** the gate is a game's code. ggrs has the loop in its guide, and not the gate.
 - **To synctick:** its host is a player without a network, and its processor time and bytes are a server's. The columns show
   means, and the player that sends most.

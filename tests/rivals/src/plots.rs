@@ -42,9 +42,11 @@ pub fn latencies(rows: &[Row], title: &str, path: &Path) -> Result<(), Box<dyn E
     chart
         .configure_mesh()
         .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
         .x_labels(cells.len() * 2)
         .x_label_formatter(&name)
         .x_label_style(labels)
+        .y_label_formatter(&|ms| format!("{ms:.0}"))
         .y_desc("p95 of confirmed execution, ms")
         .draw()?;
     for kind in KINDS {
@@ -97,26 +99,37 @@ mod tests {
 
     #[test]
     fn a_plot_names_its_cells_and_libraries() {
-        let job = Job {
-            cell: "2p-50ms-1".parse().expect("a cell"),
-            contestant: "synctick-200".parse().expect("a contestant"),
-            seed: 1,
-            seconds: 60,
-            warm_up: 5,
-            flips: true,
+        let cells = crate::plan::Extent::full().cells;
+        let row = |cell: &Cell| {
+            let job = Job {
+                cell: *cell,
+                contestant: "synctick-200".parse().expect("a contestant"),
+                seed: 1,
+                seconds: 60,
+                warm_up: 5,
+                flips: true,
+            };
+            let measured = Measured {
+                latencies_ms: vec![300.0],
+                ..Measured::default()
+            };
+            Row::new(&[(job, &measured)]).expect("a row")
         };
-        let measured = Measured {
-            latencies_ms: vec![300.0],
-            ..Measured::default()
-        };
-        let rows = [Row::new(&[(job, &measured)]).expect("a row")];
-        let name = format!("rivals-{}-plot.svg", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        latencies(&rows, "a title", &path).expect("a plot");
-        let plot = std::fs::read_to_string(&path).expect("a file");
-        assert!(
-            plot.contains("2p-50ms-1") && plot.contains("synctick") && plot.contains("a title")
-        );
-        std::fs::remove_file(&path).expect("removed");
+        for some in [&cells[..1], &cells[..2], &cells[..6], &cells] {
+            let rows: Vec<Row> = some.iter().map(row).collect();
+            let name = format!("rivals-{}-plot.svg", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            latencies(&rows, "a title", &path).expect("a plot");
+            let plot = std::fs::read_to_string(&path).expect("a file");
+            assert!(plot.contains("synctick") && plot.contains("a title"));
+            for cell in some {
+                assert!(
+                    plot.contains(&format!("{cell}\n")),
+                    "{cell} of {}",
+                    some.len()
+                );
+            }
+            std::fs::remove_file(&path).expect("removed");
+        }
     }
 }
