@@ -190,6 +190,8 @@ const READING: &str = "
 
 - **To ours:** its links are encrypted, each batch is signed, and each peer keeps a log. The others send plain text without
   proofs.
+- **To ours, tuned:** its plans end at eight turns, so short turns do not reach far networks. Input delays of the others may
+  be longer.
 - **To ours:** it serves any number and size of commands. The others are given what the trace needs.
 - **To ggrs and fortress-rollback:** they are made for prediction, and a player of theirs sees its own command at once. Here
   only confirmed execution counts. Their input holds four commands of 16 bytes, since inputs have one size.

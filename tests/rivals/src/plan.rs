@@ -56,7 +56,7 @@ impl Extent {
             seconds: 60,
             warm_up: 5,
             search_seconds: 15,
-            search_ms: vec![16, 25, 50, 100, 200],
+            search_ms: vec![16, 20, 25, 33, 50, 100, 200],
             peers_at_once: 24,
         }
     }
@@ -76,8 +76,8 @@ impl Extent {
             seeds: vec![1],
             seconds: 15,
             warm_up: 2,
-            search_seconds: 6,
-            search_ms: vec![16, 33, 50, 100],
+            search_seconds: 5,
+            search_ms: vec![16, 20, 25, 50, 100],
             peers_at_once: 32,
         }
     }
