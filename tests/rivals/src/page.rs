@@ -141,7 +141,7 @@ fn searched(extent: &Extent) -> String {
          each length, the network has as many turns as a packet takes one way; one turn more; and as many as one \
          repetition after a round trip needs. The candidate with the lowest p95 wins, among those that stall for at most \
          1 % of the time. Where all stall for longer, the one that stalls least wins. A seed of its own serves the \
-         search. Cells with a name: {}.\n\n",
+         search. A short search chooses by chance among candidates that are close, or that stall for nearly 1 %. Cells with a name: {}.\n\n",
         extent.search_seconds,
         lengths.join(", "),
         names.join(", "),
