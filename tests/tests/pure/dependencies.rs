@@ -152,7 +152,11 @@ fn names(section: &str, key: &str) -> Vec<String> {
 fn dependencies_come_from_the_registry() {
     let registries = names("sources", "allow-registry");
     assert!(!registries.is_empty());
-    for lock in ["Cargo.lock", "tests/fuzz/Cargo.lock"] {
+    for lock in [
+        "Cargo.lock",
+        "tests/fuzz/Cargo.lock",
+        "tests/rivals/Cargo.lock",
+    ] {
         let foreign = foreign(&read(lock), &registries);
         assert!(foreign.is_empty(), "{lock}: {foreign:#?}");
     }
