@@ -3,7 +3,7 @@
 use super::hostile::signed_vote;
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::session::roster::{Message, Readmission, Request};
+use crate::session::roster::{Ballot, Message, Readmission, Request};
 use crate::session::wire::Control;
 use crate::{Incarnation, RosterCause};
 
@@ -277,5 +277,27 @@ fn places_are_kept_for_members_of_the_lobby_and_peers_of_the_match() {
         for other in others.map(|other| other.to_string()) {
             assert!(members.contains(&other), "{members:?} of peer {at}");
         }
+    }
+}
+
+#[test]
+fn flood_of_votes_makes_no_other_peer_a_nuisance() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    let mut round = 0;
+    // Fifteen messages a second to each: what a link may take.
+    for _ in 0..40 * 15 {
+        for to in 0..3 {
+            round += 1;
+            let ballot = Ballot { round, peer: 3 };
+            let votes = vec![signed_vote(&start, 3, 0, Message::Prepare(ballot))];
+            net.tell_votes(3, to, votes);
+        }
+        net.run(net.now() + Duration::from_micros(66_667));
+    }
+    for at in 0..3 {
+        assert_eq!(net.blamed(at), [], "peer {at}");
+        assert!(net.peers[at].turns.len() > 200, "peer {at}");
     }
 }

@@ -85,7 +85,7 @@ impl Net {
         }
     }
 
-    fn tell_votes(&mut self, from: usize, to: usize, votes: Vec<SignedStatement>) {
+    pub(super) fn tell_votes(&mut self, from: usize, to: usize, votes: Vec<SignedStatement>) {
         self.tell(from, to, Channel::Control, &Control::Roster(votes).encode());
     }
 
@@ -432,28 +432,6 @@ fn a_vote_in_the_name_of_another_member_is_refused() {
     vote.signature = signed.sign(&KeyedHash::new(id(2))).into();
     net.tell_votes(2, 0, vec![vote]);
     assert_eq!(net.blamed(0), [(id(2), Fault::Signature)]);
-}
-
-#[test]
-fn flood_of_votes_makes_no_other_peer_a_nuisance() {
-    let mut net = Net::new(4, Plan::default(), None);
-    net.run(Duration::from_secs(5));
-    let start = net.start();
-    let mut round = 0;
-    // Fifteen messages a second to each: what a link may take.
-    for _ in 0..40 * 15 {
-        for to in 0..3 {
-            round += 1;
-            let ballot = Ballot { round, peer: 3 };
-            let votes = vec![signed_vote(&start, 3, 0, Message::Prepare(ballot))];
-            net.tell_votes(3, to, votes);
-        }
-        net.run(net.now() + Duration::from_micros(66_667));
-    }
-    for at in 0..3 {
-        assert_eq!(net.blamed(at), [], "peer {at}");
-        assert!(net.peers[at].turns.len() > 200, "peer {at}");
-    }
 }
 
 /// Sends no batch of its own.
