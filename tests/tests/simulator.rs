@@ -15,7 +15,7 @@ const FOUND: [u64; 18] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 44] = [
+const SWEPT: [(u64, &[u64]); 45] = [
     (
         1_795_528_883_000,
         &[
@@ -69,6 +69,7 @@ const SWEPT: [(u64, &[u64]); 44] = [
     (1_796_000_000, &[828]),
     (1_795_765_000_000, &[139]),
     (1_795_766_000_000, &[304]),
+    (17_001_795_767_799_000, &[58]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -12,6 +12,8 @@ use std::time::Duration;
 const END_WAIT: Duration = Duration::from_secs(2);
 /// How much longer than the command delay, by which a peer may lag that holds no other up.
 const END_WAIT_MORE: Duration = Duration::from_secs(1);
+/// For so long it waits for a roster change that is open among them.
+const END_WAIT_FOR_CHANGE: Duration = Duration::from_secs(15);
 /// How long a leaver waits, beside the command delay, until all hold its last batch and its leaving is decided, and a
 /// removed peer until a survivor knows.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
@@ -40,6 +42,8 @@ struct Leaving {
 }
 
 struct OwnEnd {
+    begun: Duration,
+    /// Since when the others have had nothing else to do.
     since: Duration,
     /// How long the others have to sign it.
     wait: Duration,
@@ -172,6 +176,14 @@ impl Ending {
         }
     }
 
+    /// A roster change is open. Peers that stand still for it sign the end once it is over.
+    pub(crate) fn wait_for_change(&mut self, now: Duration) {
+        let own = self.own.as_mut();
+        if let Some(own) = own.filter(|own| now < own.begun + END_WAIT_FOR_CHANGE) {
+            own.since = now;
+        }
+    }
+
     pub(crate) fn timers(&self, is_disputed: bool, plan: Plan, timers: &mut Timers) {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
         let own = self.own.as_ref().map(|own| own.since + own.wait);
@@ -226,6 +238,7 @@ impl Ending {
         let told = end_message(me as u8, &end, signature);
         self.signed[me] = vec![(end.clone(), signature)];
         self.own = Some(OwnEnd {
+            begun: now,
             since: now,
             wait: END_WAIT.max(delay + END_WAIT_MORE),
             reason,
@@ -456,6 +469,16 @@ mod tests {
         assert!(ending.holds_turns());
         ending.retract(8);
         assert!(!ending.holds_turns() && ending.told().count() == 0);
+    }
+
+    #[test]
+    fn an_end_waits_for_a_change_that_is_open_and_not_for_ever() {
+        let mut ending = ending();
+        for at in 1..=20 {
+            ending.wait_for_change(SECOND * at);
+            let over = matches!(ending.advance(&around(SECOND * at)), Stage::Agreed(..));
+            assert_eq!(over, at >= 16, "{at} s");
+        }
     }
 
     #[test]

@@ -221,6 +221,9 @@ impl Player {
     }
 
     fn advance_ending(&mut self, core: &mut Core) {
+        if self.membership.is_changing() {
+            self.ending.wait_for_change(core.now);
+        }
         while !self.over && !self.ending.is_far() {
             let around = self.around_ending(core);
             match self.ending.advance(&around) {
