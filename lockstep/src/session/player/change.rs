@@ -98,7 +98,11 @@ impl Player {
                 Action::Sync(number, accepted) => self.record_accept(core, number, accepted),
                 Action::Decided(change) => {
                     let proofs = self.verify.proofs_against(change.value.cheats);
-                    self.decided(core, RosterChange { proofs, ..change });
+                    // A cheat that links this peer to the others can keep the proof back. Peers that accepted the change
+                    // have it, and tell it with the decision.
+                    if proofs.len() == change.value.cheats.iter().count() {
+                        self.decided(core, RosterChange { proofs, ..change });
+                    }
                 }
             }
         }
