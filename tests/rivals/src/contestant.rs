@@ -14,7 +14,7 @@ pub enum Kind {
     GgrsGated,
     /// fortress-rollback with a window of 8 frames. It predicts; steps count once they are confirmed.
     Fortress,
-    /// synctick, whose first player hosts.
+    /// synctick. The first player hosts.
     Synctick,
 }
 

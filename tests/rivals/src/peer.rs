@@ -92,7 +92,7 @@ trait Session {
     }
 }
 
-/// The player, whose steps may be executed on another thread.
+/// The player. Another thread may execute its steps.
 type Shared = Arc<Mutex<Player>>;
 
 fn lock(player: &Shared) -> MutexGuard<'_, Player> {
@@ -207,3 +207,8 @@ fn orders() -> Receiver<Order> {
 }
 
 const POLLED_EVERY: Duration = Duration::from_millis(1);
+/// The window of predictions of ggrs and its fork, in frames, as it is by default.
+const WINDOW: usize = 8;
+/// A peer that is silent for so long is gone, for ggrs and its fork. Their default is too short for a machine that is
+/// shared.
+const SILENCE: Duration = Duration::from_secs(10);

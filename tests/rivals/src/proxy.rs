@@ -88,7 +88,7 @@ impl Forwarder {
 }
 
 enum Order {
-    /// A player's own address. A player whose address is not given is found by its first packet.
+    /// A player's own address. The first packet of a player tells it where this order does not come.
     Address(usize, SocketAddr),
     /// The measurement begins now. Packets count between these two times.
     Measure(Duration, Duration),
@@ -196,7 +196,7 @@ fn forward(
         }
         while let Some((from, to, bytes)) = forwarder.arrived(begun.elapsed()) {
             if let Some(address) = addresses[to] {
-                // A peer whose process is gone takes no packet.
+                // A dead peer takes no packet.
                 let _ = sockets[to][from].send_to(&bytes, address);
             }
         }

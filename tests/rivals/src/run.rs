@@ -44,7 +44,7 @@ pub struct Measured {
     pub unexecuted: u64,
     /// Commands that were executed twice or out of order.
     pub disordered: u64,
-    /// Peers whose commands differ from those of the first peer.
+    /// Peers with other commands than the first peer.
     pub disagreeing: u64,
     /// The share of time in stalls, in percent: the mean of all peers.
     pub stalled_percent: f64,

@@ -60,8 +60,8 @@ impl Slack {
             .is_some_and(|(most, newest)| newest + OF_A_COPY_MS < *most)
     }
 
-    /// How far this peer is ahead of the other one, in milliseconds, if both have reported. A peer whose reports are
-    /// of copies counts as in line: without it another peer's word would weigh more.
+    /// How far this peer is ahead of the other one, in milliseconds, if both have reported. A peer with
+    /// reports of copies alone counts as in line: without it another peer's word would weigh more.
     fn ahead(&self) -> Option<i64> {
         let ahead = i64::from(self.there?) - i64::from(self.reported?);
         Some(if self.is_of_copy() { 0 } else { ahead / 2 })

@@ -12,7 +12,7 @@ pub struct Slots {
     commands: [[u8; BYTES]; SLOTS],
 }
 
-/// Commands that one frame takes; more of them wait for the next frame.
+/// Commands of one frame. Further commands wait for the next frame.
 const SLOTS: usize = 4;
 
 impl Slots {

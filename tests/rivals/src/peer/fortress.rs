@@ -6,7 +6,7 @@
 
 use super::cadence::{Cadence, Slots};
 use super::player::World;
-use super::{Order, Session, Shared, lock, meet, on_free_port};
+use super::{Order, SILENCE, Session, Shared, WINDOW, lock, meet, on_free_port};
 use crate::contestant::Contestant;
 use crate::trace::Command;
 use fortress_rollback::{
@@ -16,7 +16,6 @@ use fortress_rollback::{
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 /// The types of this game.
 struct Game;
@@ -177,8 +176,3 @@ impl Session for Fortress {
         self.session.current_state() == SessionState::Running
     }
 }
-
-/// The default window of predictions, in frames.
-const WINDOW: usize = 8;
-/// A peer that is silent for so long is gone. The default is too short for a machine that is shared.
-const SILENCE: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use super::cadence::{Cadence, Slots};
 use super::player::World;
-use super::{Order, Session, Shared, lock, meet, on_free_port};
+use super::{Order, SILENCE, Session, Shared, WINDOW, lock, meet, on_free_port};
 use crate::contestant::{Contestant, Kind};
 use ggrs::{
     DesyncDetection, GgrsError, GgrsEvent, GgrsRequest, InputStatus, P2PSession, PlayerType,
@@ -10,7 +10,6 @@ use ggrs::{
 };
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 /// The types of this game.
 struct Game;
@@ -146,8 +145,3 @@ impl Session for Ggrs {
         self.session.current_state() == SessionState::Running
     }
 }
-
-/// The default window of predictions, in frames.
-const WINDOW: usize = 8;
-/// A peer that is silent for so long is gone. The default of 2 s is too short for a machine that is shared.
-const SILENCE: Duration = Duration::from_secs(10);

@@ -156,7 +156,7 @@ impl Session for Ours {
     }
 }
 
-/// QUIC whose packets go through the proxy. Peers know each other by the addresses at which they listen.
+/// QUIC through the proxy. Peers know each other by the addresses at which they listen.
 struct Through {
     quic: Quic,
     listening: Vec<String>,
