@@ -88,8 +88,7 @@ impl Verify {
                 // Nothing is left to find out, and turns must go on: a change that is decided may need some of them.
                 self.disputes.settle();
                 let told = desync_sides(sides, around.checksum, &ledger.places);
-                let told = (turns.saturating_sub(1), told);
-                Judgement::Settled(self.exclude(minority, told, ledger, around.now))
+                Judgement::Settled(self.exclude(minority, (turns, told), ledger, around.now))
             }
             Verdict::Open => Judgement::Open,
             Verdict::Minority(_) | Verdict::NoMinority => Judgement::Undecided,

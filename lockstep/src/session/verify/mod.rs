@@ -361,7 +361,7 @@ impl Verify {
                 if has_own {
                     self.minority.judge_with_own(turns);
                 }
-                findings.extend(self.exclude(minority, (turn, sides), ledger, around.now));
+                findings.extend(self.exclude(minority, (turns, sides), ledger, around.now));
             }
             _ => findings.push(Finding::Desync(turn, sides)),
         }
@@ -431,7 +431,7 @@ impl Verify {
             Verdict::Minority(minority) if !minority.contains(ledger.places.me() as u8) => {
                 let checksums = told.iter().map(|(at, end)| (*at, end.checksum));
                 let mut findings = vec![log_mismatch(turns, checksums.collect())];
-                findings.extend(self.exclude(minority, (turn, sides), ledger, around.now));
+                findings.extend(self.exclude(minority, (turns, sides), ledger, around.now));
                 (findings, true)
             }
             _ => (vec![Finding::Desync(turn, sides)], false),
@@ -479,15 +479,13 @@ impl Verify {
         } else if let Some(turns) = pending.filter(|_| named) {
             let told = self.proofs.leave_out(value.cheats, row.clone());
             let sides = sides_of_worlds(&told, &ledger.places);
-            let told = (turns.saturating_sub(1), sides);
             let mut findings = vec![log_mismatch(turns, row)];
-            findings.extend(self.exclude(news, told, ledger, around.now));
+            findings.extend(self.exclude(news, (turns, sides), ledger, around.now));
             findings
         } else if let Some(dispute) = disputed.filter(|_| !news.is_empty()) {
             let sides = self.sides_of_logs(&dispute, ledger);
             let sides = desync_sides(&sides, around.checksum, &ledger.places);
-            let told = (dispute.turns.saturating_sub(1), sides);
-            self.exclude(news, told, ledger, around.now)
+            self.exclude(news, (dispute.turns, sides), ledger, around.now)
         } else {
             Vec::new()
         }
@@ -553,24 +551,24 @@ impl Verify {
         self.disputes.forget();
     }
 
-    /// Names peers that differ from a quorum that this one belongs to: the others go on without them.
+    /// Names peers that differ from a quorum that this one belongs to, after so many turns: the others go on without them.
     fn exclude(
         &mut self,
         minority: Peers,
-        (turn, reports): (u32, Vec<DesyncSide>),
+        (turns, reports): (u32, Vec<DesyncSide>),
         ledger: &Ledger,
         now: Duration,
     ) -> Vec<Finding> {
-        self.minority.add(minority, turn + 1);
+        self.minority.add(minority, turns);
         // What they report from here on is known to be theirs alone.
         for at in minority.iter().map(usize::from) {
-            self.checksums.forget_from(at, turn + 1);
+            self.checksums.forget_from(at, turns);
             self.reports[at].forget_hashes();
         }
         self.look_for_mismatch(now);
         let minority = minority.iter().map(usize::from);
         let mut findings = vec![Finding::Excluded(Desync {
-            turn: TurnNumber(turn),
+            turn: TurnNumber(turns.saturating_sub(1)),
             reports,
             minority: minority.map(|at| ledger.places.key(at)).collect(),
             goes_on: true,

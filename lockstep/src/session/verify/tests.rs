@@ -99,6 +99,21 @@ fn a_world_that_differs_from_two_is_excluded_once_the_logs_are_known_to_be_alike
 }
 
 #[test]
+fn a_first_world_that_differs_is_excluded_once() {
+    let ledger = after(2, 3);
+    let mut verify = verify(&ledger);
+    let around = around(3, Duration::ZERO);
+    let reports = [(0, 5), (1, 5), (2, 6)];
+    let findings = reports
+        .map(|(at, checksum)| verify.report((at, 0, Checksum(checksum)), &ledger, &around))
+        .map(|findings| excluded(&findings).len());
+    assert_eq!(findings, [0, 0, 1]);
+    assert_eq!(verify.minority(), Peers(0b100));
+    let later = verify.check_mismatch(&ledger, &around);
+    assert!(later.is_empty());
+}
+
+#[test]
 fn a_decision_names_its_minority_to_those_that_stay_alone() {
     for (roster, named) in [(0b011, 1), (0b010, 0)] {
         let ledger = after(2, 3);
