@@ -18,6 +18,7 @@ mod players;
 mod quic;
 mod runs;
 mod scenario;
+mod standstill;
 mod sweep;
 mod toy;
 mod trace;
@@ -46,6 +47,7 @@ use lockstep::{Channel, Limits, MatchId, PeerId};
 use network::Network;
 use quic::Quic;
 use sim::Seat;
+use standstill::Standstill;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::Duration;
@@ -123,6 +125,7 @@ struct Simulator<W> {
     runs_to_begin: usize,
     /// The peer whose session was called last.
     running: usize,
+    standstill: Standstill,
     /// The most turns that one peer retracted at once.
     most_retracted: u32,
     leads: Vec<(usize, usize, i16, bool)>,
@@ -213,6 +216,7 @@ impl<W: Playable> Simulator<W> {
             commands: 0,
             runs_to_begin: 0,
             running: 0,
+            standstill: Standstill::default(),
             most_retracted: 0,
             leads: Vec::new(),
             removals: Vec::new(),
@@ -306,6 +310,11 @@ impl<W: Playable> Simulator<W> {
         }
         let timeout = matches!(input, Input::Timeout);
         let outputs = self.driver.handle(peer, input);
+        if self.standstill.has_come(now) {
+            let of = (peer, standstill::names(&outputs));
+            let must = self.judge.must(RUN, Invariant::Bounded, of);
+            must(false, "a session asks for this without time passing");
+        }
         if timeout {
             self.bound(peer, Asked::Timeout, 1);
         }
