@@ -1,7 +1,7 @@
 //! What a hostile peer changes in the bytes that its session sends: for tests of what the others make of it.
 
 use crate::log::SignedBatch;
-use crate::session::{Control, Datagram, WireBatch};
+use crate::session::{Control, Datagram, SignedStatement, WireBatch};
 use crate::{Channel, Limits};
 
 /// The bytes with every batch of this peer, by index in the roster, in the place of which `change` gives another one;
@@ -48,4 +48,29 @@ pub fn without_votes(bytes: &[u8], peer: u8) -> Option<Vec<u8>> {
         Ok(Control::Decided(_)) => None,
         _ => Some(bytes.to_vec()),
     }
+}
+
+/// The message with other votes in the place of each vote of this peer, by index in the roster. `change` gives their
+/// contents and signatures; a vote for which it gives none stays as it is.
+pub fn change_votes(
+    bytes: &[u8],
+    peer: u8,
+    mut change: impl FnMut(&[u8]) -> Option<Vec<(Vec<u8>, [u8; 64])>>,
+) -> Vec<u8> {
+    let Ok(Control::Roster(votes)) = Control::decode(bytes, &Limits::default()) else {
+        return bytes.to_vec();
+    };
+    let signed = |(content, signature): (_, [u8; 64])| SignedStatement {
+        peer,
+        content,
+        signature: signature.into(),
+    };
+    let votes = votes.into_iter().flat_map(|vote| {
+        let own = vote.peer == peer;
+        match own.then(|| change(&vote.content)).flatten() {
+            Some(others) => others.into_iter().map(signed).collect(),
+            None => vec![vote],
+        }
+    });
+    Control::Roster(votes.collect()).encode()
 }

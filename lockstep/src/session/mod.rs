@@ -41,7 +41,7 @@ pub use contract::{
 };
 pub use reading::Outlook;
 #[cfg(any(test, feature = "harness"))]
-pub(crate) use wire::{Control, WireBatch};
+pub(crate) use wire::{Control, SignedStatement, WireBatch};
 
 use self::core::{Core, Introduced};
 use self::joiner::{Joiner, Next};

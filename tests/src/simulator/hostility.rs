@@ -4,9 +4,10 @@ use super::event::Event;
 use super::network::Node;
 use super::{Hostile, Over, Playable, Scenario, Simulator};
 use crate::random::Stream;
-use lockstep::harness::{change_batches, without_votes};
+use lockstep::harness::{change_batches, change_votes, without_votes};
 use lockstep::log::{LogEntry, SignedBatch, What};
 use lockstep::session::Batch;
+use lockstep::session::roster::{Message, Peers};
 use lockstep::sign::Signer;
 use lockstep::{Channel, Limits, PeerId};
 use sim::Seat;
@@ -189,6 +190,31 @@ impl Key {
         }
     }
 
+    /// The proposal and the accept of this coordinator, both without the victim, in place of one of them with it.
+    fn evict(&self, me: u8, victim: u8, vote: &[u8]) -> Option<Vec<(Vec<u8>, [u8; 64])>> {
+        let (epoch, message): (u32, Message) = postcard::from_bytes(vote).ok()?;
+        let (Message::Propose(ballot, mut value) | Message::Accept(ballot, mut value)) = message
+        else {
+            return None;
+        };
+        if ballot.peer != me || !value.roster.contains(victim) {
+            return None;
+        }
+        value.roster = value.roster.without(Peers(1 << victim));
+        let mut head = self.signed.message_of(vote).unwrap_or_default();
+        head.truncate(head.len().saturating_sub(vote.len()));
+        let votes = [
+            Message::Propose(ballot, value),
+            Message::Accept(ballot, value),
+        ];
+        let sign = |message| {
+            let content = super::to_bytes(&(epoch, message));
+            let signature = self.signer.sign(&[&head[..], &content].concat());
+            (content, signature)
+        };
+        Some(votes.map(sign).into())
+    }
+
     /// The batch with one flipped bit, signed or not.
     fn forge(&self, random: &mut Stream, batch: SignedBatch) -> SignedBatch {
         let Some(mut message) = self.signed.message_of(&batch.content) else {
@@ -271,6 +297,14 @@ impl<W: Playable> Simulator<W> {
                 let due = |batch: SignedBatch| is_old(&batch).then_some(batch);
                 let bytes = change_batches(channel, bytes, me, due);
                 Some(Cow::Owned(bytes))
+            }
+            Hostile::Evictor { victim } if channel == Channel::Control => {
+                let mut places = (0_u8..).zip(&self.judge.places);
+                let Some((victim, _)) = places.find(|(_, of)| **of == victim) else {
+                    return same;
+                };
+                let evict = |vote: &[u8]| key.evict(me, victim, vote);
+                Some(Cow::Owned(change_votes(bytes, me, evict)))
             }
             Hostile::Withholder(keeps) if keeps.is_at_it(since) && (odd || !keeps.from_odd) => {
                 let bytes = match keeps.votes && channel == Channel::Control {

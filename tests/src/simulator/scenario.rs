@@ -1,6 +1,7 @@
 //! What one seed plays: everything that differs from run to run. [`Scenario::draw`] draws it.
 
 mod draw;
+mod evictor;
 mod kinds;
 mod look_ahead;
 mod outsiders;
@@ -231,6 +232,11 @@ pub enum Hostile {
     LooksAhead(Duration),
     /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),
+    /// In every roster change that it coordinates, it proposes to go on without this peer, and accepts that.
+    Evictor {
+        /// The peer.
+        victim: usize,
+    },
     /// From a moment on it receives and sends nothing, while its links stay up.
     Mute {
         /// The moment, after the match began.
@@ -338,7 +344,7 @@ impl Scenario {
             Hostile::Forger | Hostile::Equivocator { .. } => true,
             Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
             Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) | Hostile::LooksAhead(_) => false,
-            Hostile::Withholder(_) | Hostile::Mute { .. } => false,
+            Hostile::Withholder(_) | Hostile::Mute { .. } | Hostile::Evictor { .. } => false,
         };
         plan.flaw.is_some() || plan.hostile.is_some_and(lies)
     }

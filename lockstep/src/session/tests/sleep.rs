@@ -143,7 +143,7 @@ fn unsigned_and_malformed_statuses_are_blamed_on_the_bringer() {
     let signed = |peer, content: &[u8]| {
         let signature = [7; 64].into();
         let content = content.to_vec();
-        vec![wire::SignedStatement {
+        vec![SignedStatement {
             peer,
             content,
             signature,

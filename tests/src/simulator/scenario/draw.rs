@@ -23,6 +23,9 @@ impl Scenario {
             10 if enough => {
                 scenario.draw_return_and_aftermath(&mut Stream::new(seed, "aftermath", 0))
             }
+            4 if seed % 80 == 24 => {
+                scenario.draw_evictor(&mut Stream::new(seed, "evictor", 0));
+            }
             _ => {
                 scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
                 scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
@@ -223,7 +226,7 @@ fn draw_pauses(random: &mut Stream) -> PauseBudget {
     }
 }
 
-fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
+pub(super) fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
     let most_seats = (16 / count as u64).min(3);
     PeerPlan {
         seats: random.between(1, most_seats) as u8,

@@ -149,6 +149,9 @@ pub const KINDS: &[Kind] = &[
     ("lies of load", |each| {
         hostile(each, |hostile| matches!(hostile, Hostile::LiesOfLoad(_)))
     }),
+    ("a coordinator removes a peer", |each| {
+        hostile(each, |hostile| matches!(hostile, Hostile::Evictor { .. }))
+    }),
     ("withheld batches", |each| {
         hostile(
             each,
