@@ -27,8 +27,8 @@ mod worker;
 pub use notes::Notes;
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
-    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, REFILL, Reopening, STALL_BUDGET,
-    SUSPICION, Scenario, Victim, Ways, Weather, Withholder, Workload, shrink,
+    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, Parted, PeerPlan, REFILL, Reopening,
+    STALL_BUDGET, SUSPICION, Scenario, Victim, Ways, Weather, Withholder, Workload, shrink,
 };
 pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};

@@ -178,10 +178,18 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// The peers that are to die with a change that they have accepted, and those that they shall not reach any more.
+    /// The running peers that are to die with a change that they have accepted or signed, and those that they shall not reach
+    /// any more.
     fn outlived(&self) -> (Vec<usize>, Vec<usize>) {
         let reopening = self.scenario.reopening.iter();
-        let dying: Vec<usize> = reopening.flat_map(|of| of.outlived.clone()).collect();
+        let signers = reopening.clone().filter_map(|of| Some(of.parted?.signer));
+        let accept = reopening.flat_map(|of| of.outlived.clone());
+        let of_run = |run: u32| move |peer: usize| (peer, run);
+        let dying = accept.map(of_run(0)).chain(signers.map(of_run(1)));
+        let runs = |(peer, run): &(usize, u32)| {
+            self.judge.peers[*peer].notes.run == *run && self.driver.session(*peer).is_some()
+        };
+        let dying: Vec<usize> = dying.filter(runs).map(|(peer, _)| peer).collect();
         let peers = 0..self.peers.len();
         let others = peers.filter(|peer| !self.scenario.peers[*peer].troubled);
         match dying.is_empty() {
@@ -190,7 +198,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// A peer that is to die with its accept hears of no decision.
+    /// A peer that is to die with its accept or signature hears of no decision.
     pub(super) fn deafen(&mut self, peer: usize) {
         let (dying, others) = self.outlived();
         for other in others.into_iter().filter(|_| dying.contains(&peer)) {
@@ -198,14 +206,10 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// A peer of the majority has logged a change: those die that have accepted it.
+    /// A peer of the majority has logged a change: those die that have accepted or signed it. The peers that a reopening is
+    /// without begin another one.
     pub(super) fn outlive(&mut self, peer: usize) {
         let (dying, others) = self.outlived();
-        let accepts = |peer: &usize| {
-            let first_run = self.judge.peers[*peer].notes.run == 0;
-            first_run && self.driver.session(*peer).is_some()
-        };
-        let dying: Vec<usize> = dying.into_iter().filter(accepts).collect();
         if dying.is_empty() || !others.contains(&peer) {
             return;
         }
@@ -219,8 +223,12 @@ impl<W: Playable> Simulator<W> {
             self.begin_cut(one, other);
             self.begin_cut(other, one);
         }
-        for peer in dying {
-            self.driver.schedule(self.now(), Event::Die(peer));
+        for peer in &dying {
+            self.driver.schedule(self.now(), Event::Die(*peer));
+        }
+        let parted = self.scenario.reopening.as_ref().and_then(|of| of.parted);
+        let back = if parted.is_some() { gone } else { dying };
+        for peer in back {
             self.schedule_restart(self.now() + RESTART_DELAY * 2, peer);
         }
     }
@@ -265,7 +273,10 @@ impl<W: Playable> Simulator<W> {
         let on_disk = self.peers[peer].disk.after_death(lost > 0);
         let turns = self.turns_of(peer).saturating_sub(lost).max(on_disk.turns);
         let kept = self.kept(peer, turns, on_disk.bound);
-        let hosts = peer == reopening.host;
+        // The signer of the first reopening is a guest of that.
+        let is_second = self.judge.peers[peer].notes.run > 0 || fate.begins.is_none();
+        let second = reopening.parted.filter(|_| is_second);
+        let hosts = peer == reopening.host || second.is_some_and(|of| of.host == peer);
         let knows =
             |other: &usize| *other != peer && (hosts || fate.knows_all || *other == reopening.host);
         let known = (0..self.peers.len()).filter(knows).collect();

@@ -9,7 +9,7 @@ mod reopening;
 mod shrink;
 
 pub use kinds::{KINDS, Kind};
-pub use reopening::{Fate, Reopening};
+pub use reopening::{Fate, Parted, Reopening};
 pub use shrink::shrink;
 
 use lockstep::Plan;

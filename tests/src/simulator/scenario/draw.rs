@@ -26,6 +26,9 @@ impl Scenario {
             4 if seed % 80 == 24 => {
                 scenario.draw_evictor(&mut Stream::new(seed, "evictor", 0));
             }
+            17 if seed % 80 == 37 => {
+                scenario.draw_parted(&mut Stream::new(seed, "parted", 0));
+            }
             _ => {
                 scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
                 scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));

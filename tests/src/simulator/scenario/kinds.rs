@@ -34,6 +34,10 @@ pub const KINDS: &[Kind] = &[
         let mut reopening = each.reopening.iter();
         reopening.any(|reopening| !reopening.outlived.is_empty())
     }),
+    ("two reopenings of one match", |each| {
+        let mut reopening = each.reopening.iter();
+        reopening.any(|reopening| reopening.parted.is_some())
+    }),
     ("two peers", |each| each.peers.len() == 2),
     ("eight peers", |each| each.peers.len() == 8),
     ("signed with Ed25519", |each| each.ed25519),

@@ -17,6 +17,17 @@ pub struct Reopening {
     pub fates: Vec<Fate>,
     /// Peers that die once they have accepted a roster change, and before they know that the majority has decided it.
     pub outlived: Vec<usize>,
+    /// The match is reopened without some peers, and these try to reopen it as well.
+    pub parted: Option<Parted>,
+}
+
+/// Two reopenings of one match, whose peers cannot reach each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Parted {
+    /// The peer that signs the first one, and dies before it knows that all have. It takes part in the second one.
+    pub signer: usize,
+    /// The peer that hosts the second one.
+    pub host: usize,
 }
 
 /// The fate of one process.
@@ -131,13 +142,7 @@ impl Scenario {
             plan.troubled = peer + 1 < half || peer == last;
             plan.log_takes = None;
         }
-        self.weather = Weather {
-            delay: random.millis(5, 60),
-            jitter: random.millis(0, 30),
-            ..Weather::default()
-        };
-        (self.stranger, self.extends) = (false, false);
-        self.unreachable.clear();
+        self.have_good_links(random);
         let begins = random.millis(5_000, 7_000);
         let fate = |peer: usize| Fate {
             dies: (peer == last).then_some(Duration::ZERO),
@@ -152,11 +157,68 @@ impl Scenario {
             wait: Duration::from_secs(8),
             fates,
             outlived: (0..half - 1).collect(),
+            parted: None,
         };
         self.heal_at = reopening.at + SUSPICION * 6;
         self.turn_limit = 20;
         self.lasts_beyond_healing(random.millis(4_000, 10_000));
         self.reopening = Some(reopening);
+    }
+
+    /// All processes die. The first half and one more reopen the match. One of them signs that, dies, and comes back with its
+    /// signature: it and the others are more than half of the old roster, too.
+    pub(super) fn draw_parted(&mut self, random: &mut Stream) {
+        while self.peers.len() < 3 {
+            let at = self.peers.len();
+            self.peers.push(super::draw::draw_peer(random, at, 3));
+        }
+        let count = (self.peers.len() - 1) / 2 * 2 + 1;
+        self.peers.truncate(count);
+        let first = count / 2 + 1;
+        // The first peer has the tie-break: the others of the first half go on without the signer.
+        let signer = random.between(1, first as u64 - 1) as usize;
+        let hosts: Vec<usize> = (0..first).filter(|peer| *peer != signer).collect();
+        let second: Vec<usize> = (first..count).chain([signer]).collect();
+        for peer in &mut self.peers {
+            peer.log_takes = None;
+        }
+        for peer in &second {
+            self.peers[*peer].troubled = true;
+        }
+        self.have_good_links(random);
+        let fate = |peer: usize| Fate {
+            dies: Some(random.millis(0, ALL_WITHIN_MS)),
+            lost: draw_lost(random, 200),
+            begins: (peer < first).then(|| random.millis(0, 2_000)),
+            knows_all: true,
+        };
+        let fates = (0..count).map(fate).collect();
+        let reopening = Reopening {
+            at: random.millis(4_000, 8_000),
+            host: random.pick(&hosts),
+            wait: Duration::from_secs(5),
+            fates,
+            outlived: Vec::new(),
+            parted: Some(Parted {
+                signer,
+                host: random.pick(&second),
+            }),
+        };
+        // Time for the second reopening, and for the first one's peers to go on without the signer.
+        self.heal_at = reopening.at + reopening.wait * 2 + SUSPICION * 4;
+        self.turn_limit = 20;
+        self.lasts_beyond_healing(random.millis(4_000, 10_000));
+        self.reopening = Some(reopening);
+    }
+
+    fn have_good_links(&mut self, random: &mut Stream) {
+        self.weather = Weather {
+            delay: random.millis(5, 60),
+            jitter: random.millis(0, 30),
+            ..Weather::default()
+        };
+        (self.stranger, self.extends) = (false, false);
+        self.unreachable.clear();
     }
 
     fn is_reopened(&mut self, random: &mut Stream, host: usize, fates: Vec<Fate>) {
@@ -167,6 +229,7 @@ impl Scenario {
             wait: Duration::ZERO,
             fates,
             outlived: Vec::new(),
+            parted: None,
         };
         let mut all_begun = reopening.last_death() + begins.unwrap_or_default();
         if reopening.some_live() {
