@@ -8,6 +8,7 @@
 
 mod agreement;
 mod bounded;
+mod charge;
 mod core;
 mod desync;
 mod durable;
@@ -222,6 +223,7 @@ impl Judge {
             self.check_unsure(&log);
             self.check_said(&log);
             self.check_plans(&log);
+            self.check_charge(&log);
             self.check_reruns::<W>(&log);
             self.check_mismatches(&log);
         }

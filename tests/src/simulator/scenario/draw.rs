@@ -26,6 +26,9 @@ impl Scenario {
             4 if seed % 80 == 24 => {
                 scenario.draw_evictor(&mut Stream::new(seed, "evictor", 0));
             }
+            16 if seed % 80 == 56 => {
+                scenario.draw_long_lie(&mut Stream::new(seed, "long lie", 0));
+            }
             17 if seed % 80 == 37 => {
                 scenario.draw_parted(&mut Stream::new(seed, "parted", 0));
             }

@@ -153,6 +153,10 @@ pub const KINDS: &[Kind] = &[
     ("lies of load", |each| {
         hostile(each, |hostile| matches!(hostile, Hostile::LiesOfLoad(_)))
     }),
+    ("lies of load for over 80 s", |each| {
+        let turns = each.plan.turn() * each.turn_limit;
+        each.lies_of_load() && turns.as_secs() >= 80
+    }),
     ("a coordinator removes a peer", |each| {
         hostile(each, |hostile| matches!(hostile, Hostile::Evictor { .. }))
     }),

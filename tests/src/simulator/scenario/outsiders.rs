@@ -186,6 +186,15 @@ impl Scenario {
         }
     }
 
+    /// A lie of a peer's load for so long that it is believed again, once all of the stall budget is given back. There are no
+    /// other faults than the weather.
+    pub(super) fn draw_long_lie(&mut self, random: &mut Stream) {
+        let liar = random.below(self.peers.len() as u64) as usize;
+        let claims = random.pick(&[Duration::from_secs(1), self.plan.tick() * 2]);
+        self.peers[liar].hostile = Some(Hostile::LiesOfLoad(claims));
+        self.lasts_beyond_healing(Duration::from_secs(60) + random.millis(20_000, 80_000));
+    }
+
     fn draw_withholder(&self, random: &mut Stream) -> Withholder {
         let longest = random.pick(&[400, 3_000, 9_500]);
         let batches = random.chance(800);
