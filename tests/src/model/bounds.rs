@@ -82,6 +82,18 @@ pub fn bounds() -> Vec<Bound> {
             },
         },
         Bound {
+            about: "two values accepted, and a third ballot, 3 peers",
+            small: RosterModel {
+                turns: 0,
+                attempts: 3,
+                ..three.clone()
+            },
+            large: RosterModel {
+                attempts: 3,
+                ..three.clone()
+            },
+        },
+        Bound {
             about: "leaving, 2 peers",
             small: leaving.clone(),
             large: RosterModel {
@@ -221,6 +233,11 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
         },
         // Votes alone suffice: two peers decide differently without any turn.
         Mutant::IgnoredAccepted => RosterModel { turns: 0, ..three },
+        Mutant::OldestAccepted => RosterModel {
+            turns: 0,
+            attempts: 3,
+            ..three
+        },
         Mutant::JoinerCounted => RosterModel {
             turns: 0,
             out: Peers(0b100),

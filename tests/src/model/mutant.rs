@@ -14,6 +14,8 @@ pub enum Mutant {
     SubMajority,
     /// A promise omits an earlier accept.
     IgnoredAccepted,
+    /// Of two accepts that it is told of, a coordinator proposes the older one.
+    OldestAccepted,
     /// A leaver loses its vote at once, without a decision.
     LeaveAtOnce,
     /// A peer leaves between a decision and the epoch that it begins.
@@ -33,11 +35,12 @@ pub enum Mutant {
 }
 
 /// All mutants.
-pub const MUTANTS: [Mutant; 12] = [
+pub const MUTANTS: [Mutant; 13] = [
     Mutant::NoFreeze,
     Mutant::OwnMinimum,
     Mutant::SubMajority,
     Mutant::IgnoredAccepted,
+    Mutant::OldestAccepted,
     Mutant::LeaveAtOnce,
     Mutant::LeaveUndecided,
     Mutant::NoFetch,
@@ -65,6 +68,13 @@ impl RosterModel {
         match (self.mutant, input) {
             (Some(Mutant::OwnMinimum), Input::Heard(from, Message::Promise(mut promise))) => {
                 promise.holdings = holdings.to_vec();
+                Input::Heard(from, Message::Promise(promise))
+            }
+            (Some(Mutant::OldestAccepted), Input::Heard(from, Message::Promise(mut promise))) => {
+                let accepted = promise.accepted.as_mut();
+                accepted
+                    .into_iter()
+                    .for_each(|(ballot, _)| ballot.round = u32::MAX - ballot.round);
                 Input::Heard(from, Message::Promise(promise))
             }
             (_, input) => input,
