@@ -109,13 +109,15 @@ impl Disputes {
         self.since[at] = None;
     }
 
-    /// What was slept through is no time in which a proof was shown.
-    pub(super) fn restart(&mut self, now: Duration) {
+    /// What was slept through is no time in which a proof was shown. A showing begins anew; the time for a peer out of reach
+    /// goes on.
+    pub(super) fn skip(&mut self, away: Duration, now: Duration) {
         if let Some(dispute) = &mut self.open {
             dispute.since = now;
             (dispute.shown, dispute.unproved) = (0, false);
-            self.since[dispute.other] = Some(now);
         }
+        let since = self.since.iter_mut().flatten();
+        since.for_each(|since| *since = now.min(*since + away));
     }
 
     /// When the open dispute is over, where voters are convicted of cheating or not.
@@ -214,9 +216,10 @@ mod tests {
         assert!(disputes.was_in_reach(SECOND * 15));
         assert_eq!(disputes.unjudged(SECOND * 14), Some(2));
         assert_eq!(disputes.unjudged(SECOND * 15), None);
-        // A sleeper is shown all of it again.
-        disputes.restart(SECOND * 20);
+        // A sleeper is shown all of it again, and what it slept through does not count.
+        disputes.skip(SECOND * 16, SECOND * 20);
         assert!(!disputes.was_in_reach(SECOND * 30));
+        assert!(disputes.was_in_reach(SECOND * 31));
     }
 
     #[test]

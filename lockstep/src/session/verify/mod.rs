@@ -200,7 +200,7 @@ impl Verify {
 
     /// What was slept through is no time in which a proof was shown, or batches.
     pub(crate) fn skip(&mut self, away: Duration, now: Duration) {
-        self.disputes.restart(now);
+        self.disputes.skip(away, now);
         if let Some(mismatch) = &mut self.mismatch {
             mismatch.since = now;
         }
