@@ -326,7 +326,8 @@ impl Membership {
         let unwanted = self.votes.still_unwanted(self.epochs.voters());
         let promised = self.epochs.paxos.promised();
         let is_vain = promised.is_some_and(|ballot| unwanted.contains(ballot.peer));
-        let due = self.votes.is_retry_due(around.now)
+        let to_remove = self.suspicion.to_remove;
+        let due = self.votes.is_retry_due(to_remove, around.now)
             || is_vain && !self.votes.has_just_begun(around.now)
             || !self.epochs.is_changing();
         let begins = cause && !alone && !self.has_lost(around) && due;
@@ -377,11 +378,18 @@ impl Membership {
         if self.epochs.pending().is_some() {
             return None;
         }
-        // A peer that is to go makes no more attempts: each would take the place of one that may decide so.
+        // A peer that is to go makes no more attempts: each would take the place of one that may decide so. Where a quorum has
+        // answered one, it has that place: to refuse it would only leave this peer out of the next roster.
         let unwanted = self.votes.still_unwanted(self.epochs.voters());
-        let voters = self.epochs.voters().members();
+        let voters = self.epochs.voters();
+        let late = self.suspicion.late.iter();
+        let answered = late.filter(|of| {
+            let peers = ledger.places.len();
+            self.votes.is_answered_by_quorum(*of, voters, peers)
+        });
+        let refused = self.suspicion.to_remove.without(answered.collect());
         let asks = match self.sees_cause(around, ledger) {
-            true => voters.without(self.suspicion.to_remove.or(unwanted)),
+            true => voters.members().without(refused.or(unwanted)),
             false => Peers::default(),
         };
         let round = self.epochs.paxos.round();

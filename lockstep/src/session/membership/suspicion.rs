@@ -53,6 +53,8 @@ pub(super) struct Suspicion {
     pub agreed: Peers,
     /// Peers of `to_remove` that have told of batches and not delivered them.
     pub withholding: Peers,
+    /// Peers of `to_remove` for what only this peer has measured: others may know of no reason.
+    pub late: Peers,
     /// Peers of `to_remove` that were named, until they have enough of their time back.
     named: Peers,
     /// Peers that were passed over in this epoch: another one is to begin a change.
@@ -142,6 +144,7 @@ impl Suspicion {
             to_remove: Peers::default(),
             agreed: Peers::default(),
             withholding: Peers::default(),
+            late: Peers::default(),
             named: Peers::default(),
             passed_over: Peers::default(),
             turn_of: None,
@@ -275,6 +278,7 @@ impl Suspicion {
         let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
         let to_remove = late.and(blocks).or(withholding).or(seen.to_remove);
+        self.late = to_remove.without(seen.to_remove);
         let known = self.suspects.or(self.to_remove);
         // The minority was named when it was found.
         let known = known.or(seen.minority);
@@ -444,6 +448,7 @@ impl Suspicion {
         self.to_remove = Peers::default();
         self.agreed = Peers::default();
         self.withholding = Peers::default();
+        self.late = Peers::default();
         self.named = Peers::default();
         self.passed_over = Peers::default();
         self.turn_of = None;

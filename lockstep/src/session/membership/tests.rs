@@ -128,3 +128,35 @@ fn a_voter_is_present_until_what_it_tells_of_is_long_overdue() {
         [Peers(0b110), Peers(0b110), Peers(0b100)]
     );
 }
+
+#[test]
+fn a_late_coordinator_is_answered_once_a_quorum_has_answered_it() {
+    let ledger = ledger(3);
+    let around = Surroundings {
+        stalled_since: Some(Duration::ZERO),
+        ..around()
+    };
+    let ballot = Ballot { round: 1, peer: 2 };
+    let promise = Message::Promise(Promise {
+        ballot,
+        holdings: vec![Holding::default(); 3],
+        complete: 0,
+        hashes: vec![ledger.window.newest()],
+        accepted: None,
+        unwanted: Peers::default(),
+    });
+    let (none, other) = (Peers::default(), Peers(0b100));
+    // A reason that all can know is one to refuse it all the same.
+    for (late, answers) in [(other, [false, true]), (none, [false; 2])] {
+        let mut membership = membership(&ledger);
+        membership.suspicion.to_remove = other;
+        membership.suspicion.late = late;
+        let mut answers_it = |by: u8, vote: &Message| {
+            membership.votes.post(0, by, vote.clone(), [0; 64]);
+            let mut told = std::iter::from_fn(|| membership.next_undelivered(&around, &ledger));
+            told.any(|(_, vote)| vote == Message::Prepare(ballot))
+        };
+        assert!(!answers_it(2, &Message::Prepare(ballot)));
+        assert_eq!([2, 1].map(|by| answers_it(by, &promise)), answers);
+    }
+}

@@ -25,10 +25,8 @@ pub(super) struct VoteLog {
     votes: BTreeMap<(u32, u8, u8), Vote>,
     /// By voter, the peers that it wants to go, by all that it has promised in this epoch.
     against: BTreeMap<u8, Peers>,
-    /// When an attempt of each voter was last taken up.
+    /// When an attempt of each voter was last taken up; of this peer, at first, when the epoch began.
     prepared: BTreeMap<u8, Duration>,
-    /// When any was.
-    attempt_at: Duration,
     /// Attempts of this peer in this epoch, since there was last another peer to go.
     attempts: u32,
     /// All that were to go at any time of this epoch.
@@ -71,8 +69,7 @@ impl VoteLog {
             epoch,
             votes: BTreeMap::new(),
             against: BTreeMap::new(),
-            prepared: BTreeMap::new(),
-            attempt_at: now,
+            prepared: BTreeMap::from([(me, now)]),
             attempts: 0,
             to_go: Peers::default(),
             doubted_since: BTreeMap::new(),
@@ -83,8 +80,7 @@ impl VoteLog {
         self.epoch = epoch;
         self.votes.retain(|(of, ..), _| *of >= epoch);
         self.against.clear();
-        self.prepared.clear();
-        self.attempt_at = now;
+        self.prepared = BTreeMap::from([(self.me, now)]);
         self.attempts = 0;
         self.to_go = Peers::default();
         self.doubted_since.clear();
@@ -171,7 +167,6 @@ impl VoteLog {
         vote.delivered = true;
         let next = (*from, vote.message.clone());
         if matches!(next.1, Message::Prepare(_)) {
-            self.attempt_at = now;
             self.prepared.insert(next.0, now);
         }
         Some(next)
@@ -184,13 +179,17 @@ impl VoteLog {
 
     /// Whether an attempt was taken up so lately that its coordinator cannot have all answers.
     pub(super) fn has_just_begun(&self, now: Duration) -> bool {
-        now < self.attempt_at + ATTEMPTS_EVERY
+        let mut prepared = self.prepared.values();
+        prepared.any(|at| now < *at + ATTEMPTS_EVERY)
     }
 
     /// Whether it is time for another attempt of this peer. Others' attempts make it wait, but not longer each time: a
-    /// peer that makes many would have it wait for ever.
-    pub(super) fn is_retry_due(&self, now: Duration) -> bool {
-        now >= self.attempt_at + RETRY * self.attempts.clamp(1, 8)
+    /// peer that makes many would have it wait for ever. Those of peers that are `to_remove` do not count.
+    pub(super) fn is_retry_due(&self, to_remove: Peers, now: Duration) -> bool {
+        let prepared = self.prepared.iter();
+        let mut counted = prepared.filter(|(of, _)| !to_remove.contains(**of));
+        let time = RETRY * self.attempts.clamp(1, 8);
+        counted.all(|(_, at)| now >= *at + time)
     }
 
     /// These peers are to go. Voters that have not promised so yet will, in the next attempt: that is soon again.
@@ -225,6 +224,13 @@ impl VoteLog {
         let later = self.of_kind(PREPARE);
         let later = later.filter(|(_, vote)| vote.message.ballot().round > round);
         later.map(|(from, _)| from).collect()
+    }
+
+    /// Whether a quorum has answered the newest attempt of a peer.
+    pub(super) fn is_answered_by_quorum(&self, of: u8, voters: Voters, peers: usize) -> bool {
+        let begun = self.votes.get(&(self.epoch, of, PREPARE));
+        let answered = |begun: &Vote| self.promised_in(begun.message.ballot(), peers);
+        begun.is_some_and(|begun| voters.is_quorum(answered(begun)))
     }
 
     /// Whether the peer of this ballot has begun it, or a later one.
@@ -388,14 +394,28 @@ mod tests {
         for _ in 0..5 {
             log.count_attempt();
         }
-        assert!(!log.is_retry_due(RETRY * 4) && log.is_retry_due(RETRY * 5));
+        let none = Peers::default();
+        assert!(!log.is_retry_due(none, RETRY * 4) && log.is_retry_due(none, RETRY * 5));
         log.note_to_go(Peers(0b100));
-        assert!(log.is_retry_due(RETRY));
+        assert!(log.is_retry_due(none, RETRY));
         (0..3).for_each(|_| log.count_attempt());
         // One that comes and goes does not count each time.
         log.note_to_go(Peers::default());
         log.note_to_go(Peers(0b100));
-        assert!(!log.is_retry_due(RETRY * 2));
+        assert!(!log.is_retry_due(none, RETRY * 2));
+    }
+
+    #[test]
+    fn an_attempt_of_a_peer_that_is_to_go_does_not_put_off_the_next() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        let other = Peers(0b100);
+        log.post(1, 2, prepare(1, 2), [0; 64]);
+        assert!(log.next_undelivered(other, 0, RETRY / 2).is_some());
+        assert!(!log.is_retry_due(Peers::default(), RETRY));
+        assert!(log.is_retry_due(other, RETRY));
+        log.post(1, 0, prepare(2, 0), [0; 64]);
+        assert!(log.next_undelivered(other, 1, RETRY).is_some());
+        assert!(!log.is_retry_due(other, RETRY * 2 - Duration::from_nanos(1)));
     }
 
     #[test]
