@@ -15,7 +15,7 @@ const FOUND: [u64; 19] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 46] = [
+const SWEPT: [(u64, &[u64]); 47] = [
     (
         1_795_528_883_000,
         &[
@@ -71,6 +71,7 @@ const SWEPT: [(u64, &[u64]); 46] = [
     (1_795_766_000_000, &[304]),
     (17_001_795_767_799_000, &[58]),
     (1_797_000_005_000, &[515]),
+    (1_795_767_800_000, &[3233, 5213]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.
