@@ -2,10 +2,9 @@
 
 use crate::bot::Level;
 use crate::log::LogLevel;
-use crate::options::{self, OnQuorumLoss};
+use crate::options::{self, OnQuorumLoss, PlanChoice};
 use crate::world::{LONGEST_MINUTES, MapKind, SHORTEST_MINUTES, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, Terms};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -49,7 +48,7 @@ pub enum Command {
     Skirmish(Skirmish),
     /// Open a match and print its ticket.
     #[command(
-        after_help = "Example: demo-rts host --seats 4 --plan 200x2 --ticket-file match.ticket\n\
+        after_help = "Example: demo-rts host --seats 4 --ticket-file match.ticket\n\
                       Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay\n\n\
                       After quorum loss, or after all peers crashed, one player reopens the match from its recording:\n\
                       `host --from`. The other players join with `join --from`, their own recordings and their identity\n\
@@ -329,9 +328,10 @@ pub struct Common {
     /// Your name, up to 32 bytes.
     #[arg(long, value_name = "S", value_parser = options::name)]
     pub name: Option<String>,
-    /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
-    #[arg(long, value_name = "WxD", value_parser = options::plan)]
-    pub plan: Option<Plan>,
+    /// `adaptive`, as fast as the slowest link allows, or fixed: milliseconds in a turn x command delay in turns: 50, 100,
+    /// 200 or 400 by 2 to 8. Default adaptive.
+    #[arg(long, value_name = "WxD", value_parser = options::plan_choice)]
+    pub plan: Option<PlanChoice>,
     /// Impair this peer's outgoing packets: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7.
     /// @FILE reads that text, and lines `to ADDRESS loss=100%`, from a file, again whenever it changes.
     #[arg(long, value_name = "..", value_parser = options::impair)]
@@ -477,14 +477,14 @@ mod tests {
     fn help_names_the_default_plan_of_each_command() {
         let mut command = Cli::command();
         for (sub, plan) in [
-            ("skirmish", crate::peer::ALONE),
-            ("continue", crate::peer::ALONE),
-            ("local", Plan::default()),
-            ("host", Plan::default()),
+            ("skirmish", PlanChoice::Fixed(options::ALONE)),
+            ("continue", PlanChoice::Fixed(options::ALONE)),
+            ("local", PlanChoice::Adaptive),
+            ("host", PlanChoice::Adaptive),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");
             let help = sub.render_long_help().to_string();
-            let least = if plan.is_valid(true) { 2 } else { 1 };
+            let least = if plan == PlanChoice::Adaptive { 2 } else { 1 };
             for wanted in [format!("Default {plan}"), format!("by {least} to 8")] {
                 assert!(help.contains(&wanted), "{wanted} in {help}");
             }
@@ -559,6 +559,7 @@ mod tests {
              --minutes 600 --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts host --on-slow remove",
+            "demo-rts local --plan adaptive",
             "demo-rts host --on-quorum-loss ask",
             "demo-rts rejoin f.replay --on-quorum-loss branch --headless",
             "demo-rts join @file --headless",
@@ -638,7 +639,6 @@ mod tests {
             ("demo-rts continue f --level brutal", "easy, normal or hard"),
             ("demo-rts local --plan 170x2", "50, 100, 200 or 400"),
             ("demo-rts local --plan 200x9", "out of range"),
-            ("demo-rts local --plan adaptive", "not available"),
             ("demo-rts local --impair loss=101%", "--impair"),
             ("demo-rts local --impair speed=3", "speed"),
             ("demo-rts local --scenario chess", "chess"),

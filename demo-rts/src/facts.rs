@@ -31,6 +31,10 @@ pub struct Facts {
     pub tick_ms: u16,
     /// The plan in force, as text.
     pub plan: String,
+    /// The way that it is for, as text; empty where the fastest plan fits all.
+    pub plan_for: String,
+    /// Milliseconds in a tick now.
+    tick_ms_now: u16,
     /// Checksum of the world after that turn.
     pub checksum: Option<Checksum>,
     /// From issue to execution on this peer.
@@ -65,6 +69,7 @@ impl Facts {
         Facts {
             title: title.into(),
             tick_ms: 50,
+            tick_ms_now: 50,
             ..Facts::default()
         }
     }
@@ -93,11 +98,26 @@ impl Facts {
                 self.owners = seats.iter().map(|info| (info.seat, info.peer)).collect();
                 self.names = players(seats);
                 self.plan = plan.to_string();
-                self.tick_ms = plan.tick_ms;
+                self.plan_for.clear();
+                (self.tick_ms, self.tick_ms_now) = (plan.tick_ms, plan.tick_ms);
                 self.note(format!("match {match_id} begins"));
             }
-            Event::PlanChanged { plan, slow, .. } => {
+            Event::PlanChanged {
+                plan, slow, way, ..
+            } => {
                 self.plan = plan.to_string();
+                self.plan_for = way.map_or_else(String::new, |way| {
+                    let [from, to] = [way.from, way.to].map(|seat| self.name(seat));
+                    format!("{} ms from {from} to {to}", way.ms)
+                });
+                if plan.tick_ms == std::mem::replace(&mut self.tick_ms_now, plan.tick_ms) {
+                    let why = match self.plan_for.as_str() {
+                        "" => String::new(),
+                        way => format!(" for {way}"),
+                    };
+                    self.note(format!("turns are {plan} now{why}"));
+                    return;
+                }
                 let percent = u32::from(self.tick_ms) * 100 / u32::from(plan.tick_ms);
                 self.note(match (percent, slow.as_slice()) {
                     (100.., _) => "full speed again".to_owned(),

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// Plays a match of that many peers, then checks that all computed the same.
 pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
-    options::networked(common.plan.unwrap_or_default())?;
+    options::networked(common.plan)?;
     if let Some(name) = &common.name {
         options::short_name(name, options::NAME_BYTES - NUMBERED)?;
     }

@@ -2,8 +2,9 @@
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow, Terms};
 use lockstep::quic::{ImpairmentError, Ways};
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -19,7 +20,9 @@ pub enum OptionError {
     Absent(String),
     #[error("`{0}` is no choice after quorum loss: ask, wait, reopen or branch")]
     OnQuorumLoss(String),
-    #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
+    #[error(
+        "`{0}` is no plan: write `adaptive`, or turn milliseconds x command delay, such as 200x2"
+    )]
     PlanShape(String),
     #[error("a turn of {0} ms does not exist: 50, 100, 200 or 400 (1, 2, 4 or 8 ticks of 50 ms)")]
     PlanTurn(u32),
@@ -150,17 +153,70 @@ pub fn on_quorum_loss(text: &str) -> Result<OnQuorumLoss, OptionError> {
     }
 }
 
-/// Parses a plan such as `200x2`.
+/// How plans come about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanChoice {
+    /// They follow the links.
+    #[default]
+    Adaptive,
+    /// It stays as it is.
+    Fixed(Plan),
+}
+
+impl fmt::Display for PlanChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanChoice::Adaptive => f.write_str(ADAPTIVE),
+            PlanChoice::Fixed(plan) => plan.fmt(f),
+        }
+    }
+}
+
+impl PlanChoice {
+    /// Of a match of these terms.
+    pub fn of(terms: &Terms) -> PlanChoice {
+        match terms.adaptive {
+            true => PlanChoice::Adaptive,
+            false => PlanChoice::Fixed(terms.plan),
+        }
+    }
+
+    /// These terms with this choice.
+    pub fn put(self, terms: &mut Terms) {
+        match self {
+            PlanChoice::Adaptive => terms.adaptive = true,
+            PlanChoice::Fixed(plan) => (terms.adaptive, terms.plan) = (false, plan),
+        }
+    }
+}
+
+/// Parses `adaptive`, or a plan such as `200x2`.
 ///
 /// # Errors
 /// [`OptionError`], naming the range.
-pub fn plan(text: &str) -> Result<Plan, OptionError> {
-    if text == "adaptive" {
-        return Err(OptionError::NotAvailable {
-            what: "the adaptive plan",
-            instead: "use a fixed one, such as --plan 200x2",
-        });
+pub fn plan_choice(text: &str) -> Result<PlanChoice, OptionError> {
+    match text {
+        ADAPTIVE => Ok(PlanChoice::Adaptive),
+        text => plan(text).map(PlanChoice::Fixed),
     }
+}
+
+/// The plan of a match without a network, which waits for no peer.
+///
+/// # Errors
+/// [`OptionError::NotAvailable`] for an adaptive one.
+pub fn plan_alone(choice: Option<PlanChoice>) -> Result<Plan, OptionError> {
+    match choice {
+        None => Ok(ALONE),
+        Some(PlanChoice::Fixed(plan)) => Ok(plan),
+        Some(PlanChoice::Adaptive) => Err(OptionError::NotAvailable {
+            what: "the adaptive plan, which follows the links of a network,",
+            instead: "use a fixed one, such as --plan 100x1",
+        }),
+    }
+}
+
+fn plan(text: &str) -> Result<Plan, OptionError> {
     let shape = || OptionError::PlanShape(text.to_owned());
     let (turn, delay) = text.split_once('x').ok_or_else(shape)?;
     let number = |digits: &str| {
@@ -190,13 +246,13 @@ pub fn plan(text: &str) -> Result<Plan, OptionError> {
 ///
 /// # Errors
 /// [`OptionError::PlanDelay`].
-pub fn networked(plan: Plan) -> Result<Plan, OptionError> {
-    if plan.is_valid(true) {
-        return Ok(plan);
+pub fn networked(choice: Option<PlanChoice>) -> Result<(), OptionError> {
+    match choice {
+        Some(PlanChoice::Fixed(plan)) if !plan.is_valid(true) => Err(OptionError::PlanDelay {
+            given: u32::from(plan.delay_turns),
+        }),
+        _ => Ok(()),
     }
-    Err(OptionError::PlanDelay {
-        given: u32::from(plan.delay_turns),
-    })
 }
 
 /// Parses a scenario.
@@ -370,6 +426,13 @@ const IMPAIR_FILE_BYTES: u64 = 16 << 10;
 /// The session cuts a name to this.
 pub const NAME_BYTES: usize = 32;
 const TICK_MS: u16 = 50;
+const ADAPTIVE: &str = "adaptive";
+/// Default plan of a match without a network.
+pub const ALONE: Plan = Plan {
+    ticks: 2,
+    delay_turns: 1,
+    tick_ms: TICK_MS,
+};
 
 #[cfg(test)]
 mod tests {
@@ -404,12 +467,19 @@ mod tests {
             let text = format!("200x{given}");
             assert_eq!(plan(&text), Err(OptionError::PlanDelay { given }));
         }
-        assert!(matches!(
-            plan("adaptive"),
-            Err(OptionError::NotAvailable { .. })
-        ));
-        assert!(networked(plan("200x1").unwrap()).is_err());
-        assert!(networked(plan("200x2").unwrap()).is_ok());
+        let choice = |text| Some(plan_choice(text).unwrap());
+        assert!(networked(choice("200x1")).is_err());
+        for good in [choice("200x2"), choice("adaptive"), None] {
+            assert_eq!(networked(good), Ok(()));
+        }
+        assert!(plan_alone(choice("adaptive")).is_err());
+        assert_eq!(plan_alone(None), Ok(ALONE));
+        for text in ["adaptive", "200x2"] {
+            let mut terms = Terms::default();
+            let choice = plan_choice(text).unwrap();
+            choice.put(&mut terms);
+            assert_eq!(PlanChoice::of(&terms).to_string(), text);
+        }
     }
 
     #[test]

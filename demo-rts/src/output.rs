@@ -8,6 +8,15 @@ use lockstep::{Event, Gone, Seat};
 use serde::Serialize;
 use std::io::Write;
 
+/// The way of batches from one seat's peer to another's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanWay {
+    pub from: u8,
+    pub to: u8,
+    /// Milliseconds.
+    pub ms: u16,
+}
+
 /// Seats that a roster change left without a player, for one cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoneLine {
@@ -78,6 +87,8 @@ pub enum Line {
         tick_ms: u16,
         /// Seats of the peer whose slow machine makes ticks longer; empty for none.
         slow: Vec<u8>,
+        /// The way of batches that turns are as long, and as many, for; `null` where the fastest plan fits all.
+        way: Option<PlanWay>,
     },
     /// The roster changed.
     Roster {
@@ -296,12 +307,22 @@ impl Line {
                 seat: seat.0,
                 commands: 0,
             },
-            Event::PlanChanged { turn, plan, slow } => Line::Plan {
+            Event::PlanChanged {
+                turn,
+                plan,
+                slow,
+                way,
+            } => Line::Plan {
                 turn: turn.0,
                 ticks: plan.ticks,
                 delay: plan.delay_turns,
                 tick_ms: plan.tick_ms,
                 slow: numbers(slow),
+                way: way.map(|way| PlanWay {
+                    from: way.from.0,
+                    to: way.to.0,
+                    ms: way.ms,
+                }),
             },
             Event::Suspected { seats, unheard, .. } => Line::Suspected {
                 seats: numbers(seats),

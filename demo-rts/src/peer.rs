@@ -12,6 +12,7 @@ pub use quorum_loss::{NewRun, REOPENS_FOR, Way};
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
+use crate::options;
 use crate::output::LeadLine;
 use crate::pacing::{BotHands, any_seed};
 use crate::recording::{RecordedTo, recorder};
@@ -128,9 +129,6 @@ impl Peer {
             build: BUILD.to_owned(),
             ..Config::default()
         };
-        if let Some(plan) = common.plan {
-            config.host.terms.plan = plan;
-        }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
         }
@@ -151,10 +149,11 @@ impl Peer {
                 listen,
             } => {
                 config.host.terms = Terms {
-                    plan: config.host.terms.plan,
                     turn_limit: common.turns,
                     ..*terms
                 };
+                let choice = common.plan.unwrap_or_default();
+                choice.put(&mut config.host.terms);
                 config.host.takes_askers = beginning.takes_askers;
                 config.own_seats = bots.saturating_add(1);
                 let network = network(*listen, common, key)?;
@@ -209,16 +208,12 @@ impl Peer {
             Part::Alone { seats } => {
                 config.own_seats = *seats;
                 config.host.terms.turn_limit = common.turns;
-                if common.plan.is_none() {
-                    config.host.terms.plan = ALONE;
-                }
+                config.host.terms.plan = options::plan_alone(common.plan)?;
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
                 config.host.terms.turn_limit = common.turns;
-                if common.plan.is_none() {
-                    config.host.terms.plan = ALONE;
-                }
+                config.host.terms.plan = options::plan_alone(common.plan)?;
                 Match::play_on((*from).clone(), config)?
             }
         };
@@ -563,12 +558,6 @@ pub(crate) fn user_name() -> String {
     }
 }
 
-/// Default plan of a match without a network, which waits for no peer.
-pub const ALONE: Plan = Plan {
-    ticks: 2,
-    delay_turns: 1,
-    tick_ms: 50,
-};
 const NAME_BYTES: usize = 32;
 /// This build, as other peers are told.
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));

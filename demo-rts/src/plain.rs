@@ -1,6 +1,6 @@
 //! The lines of a match as text for people.
 
-use crate::output::{EndLine, GoneLine, Line};
+use crate::output::{EndLine, GoneLine, Line, PlanWay};
 use crate::words::clock;
 use std::io::Write;
 use std::path::Path;
@@ -116,13 +116,20 @@ pub fn text(line: &Line) -> Option<String> {
             delay,
             tick_ms,
             slow,
+            way,
         } => {
             let turn_ms = u32::from(*ticks) * u32::from(*tick_ms);
             let plan = format!("from turn {turn} on: {turn_ms} ms x {delay}");
-            match slow.is_empty() {
-                true => plan,
-                false => format!("{plan}, slowed down for {}", seats(slow)),
-            }
+            let slow = match slow.is_empty() {
+                true => String::new(),
+                false => format!(", slowed down for {}", seats(slow)),
+            };
+            let way = way
+                .as_ref()
+                .map_or(String::new(), |PlanWay { from, to, ms }| {
+                    format!(", for {ms} ms on the way from seat {from} to seat {to}")
+                });
+            format!("{plan}{slow}{way}")
         }
         Line::Roster {
             turn,

@@ -121,7 +121,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 };
                 return play(&part, bots, ("host", Vec::new()), &common, file);
             }
-            options::networked(common.plan.unwrap_or_default())?;
+            options::networked(common.plan)?;
             let part = Part::Host {
                 terms,
                 bots: 0,

@@ -1,6 +1,6 @@
 //! What a match tells the game.
 
-use crate::log::{Gone, RosterCause, SeatInfo, StoreError};
+use crate::log::{Gone, RosterCause, SeatInfo, StoreError, Terms, Way};
 use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, Refused, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::path::PathBuf;
@@ -14,10 +14,8 @@ pub enum Event {
     Lobby {
         /// The peers in it, with their seats.
         peers: Vec<LobbyPeer>,
-        /// How many seats the match has.
-        seats: u8,
-        /// The plan that it begins with.
-        plan: Plan,
+        /// What its host settles for all. An adaptive match begins with the plan that the links of its lobby ask for.
+        terms: Terms,
     },
     /// Players ask the host of this lobby to let them in: all that wait now. They come without the ticket's secret, as from
     /// the local network.
@@ -110,6 +108,8 @@ pub enum Event {
         /// The seats of the peer whose machine is so slow that ticks are longer for it than at the start; empty where
         /// they are not.
         slow: Vec<Seat>,
+        /// The way of batches that turns are as long, and as many, for; `None` where the fastest plan fits all.
+        way: Option<Way>,
     },
     /// A seat paused the match.
     Paused {

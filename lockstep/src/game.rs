@@ -614,7 +614,7 @@ pub fn world_entries<C: serde::de::DeserializeOwned>(
                 seat,
                 state: *state,
             }),
-            What::Pause | What::Resume | What::Chat(_) | What::Load(_) => {}
+            What::Pause | What::Resume | What::Chat(_) | What::Load(_) | What::Way { .. } => {}
         }
     }
     (entries, resigned)

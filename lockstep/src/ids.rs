@@ -49,6 +49,16 @@ impl Plan {
         Duration::from_millis(u64::from(self.ticks) * u64::from(self.tick_ms))
     }
 
+    /// Time from a batch's sealing to its deadline at the others, if all clocks agree.
+    pub fn network_budget(&self) -> Duration {
+        self.turn() * u32::from(self.delay_turns.saturating_sub(1))
+    }
+
+    /// The longest time from a command to its execution, if no turn is late.
+    pub fn latency(&self) -> Duration {
+        self.turn() * u32::from(self.delay_turns)
+    }
+
     /// Length of a tick.
     pub fn tick(&self) -> Duration {
         Duration::from_millis(u64::from(self.tick_ms))

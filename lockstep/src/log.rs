@@ -4,6 +4,7 @@
 //! record before it says so: the turn's number, the plan, the pause.
 
 mod accepted;
+mod adaptive;
 mod archive;
 mod attested_log;
 mod batch;
@@ -21,6 +22,7 @@ mod keyframe;
 mod memory;
 mod metering;
 mod peers;
+mod plans;
 mod record;
 mod reopening;
 mod roster_change;
@@ -34,17 +36,18 @@ mod verified_log;
 
 pub use crate::encoding::DecodeError;
 pub use accepted::Accepted;
+pub use adaptive::Way;
 pub(crate) use archive::Archive;
 pub(crate) use attested_log::AttestedLog;
 pub(crate) use batch::seats_with_commands;
 pub use batch::{Batch, Equivocation, SignedBatch};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
-pub use batch::NO_SLACK;
+pub use batch::NO_WAY;
 pub use bundle::{Bundle, LogEntry, What};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
-pub use bundle::MAX_LOAD;
+pub use bundle::{MAX_LOAD, MAX_WAY};
 pub(crate) use chain::Chain;
 pub use codec::Codec;
 pub use continuation::Continuation;
@@ -67,6 +70,7 @@ pub(crate) use metering::STALL_BUDGET;
 #[doc(hidden)]
 pub use metering::{Metered, Metering};
 pub use peers::Peers;
+pub use plans::{PlanChange, Plans};
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
 pub use peers::Voters;

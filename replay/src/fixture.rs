@@ -494,7 +494,7 @@ fn attest(
         checksums: vec![checksum],
         complete: turn + 1,
         log_hash,
-        slack_ms: Vec::new(),
+        way_ms: Vec::new(),
         load: 0,
         leaving: false,
         epoch: 0,

@@ -44,7 +44,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-pub(crate) const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 4;
 pub(crate) const MAGIC: [u8; 8] = *b"\x93replay\n";
 pub(crate) const HEADER_BYTES: u64 = 12;
 /// The largest content of an item other than a keyframe. Reading one takes memory in proportion.

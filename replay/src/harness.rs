@@ -235,7 +235,7 @@ fn batch() -> Record {
         checksums: vec![Checksum(1); 8],
         complete: 0,
         log_hash: LogHash([0; 16]),
-        slack_ms: Vec::new(),
+        way_ms: Vec::new(),
         load: 0,
         leaving: false,
         epoch: 0,

@@ -1,7 +1,7 @@
 //! Playing a replay: a source of turns from a file.
 
 use crate::reader::Cursor;
-use crate::{Error, KeyframeAt, Reader};
+use crate::{Error, KeyframeAt, PlanAt, Reader};
 use lockstep::log::{Bundle, Record, What};
 use lockstep::source::{Answer, TurnSource, Work, WrongAnswer};
 use lockstep::{EndReason, Ended, Event, Issued, Plan, Refused, Status, TurnNumber};
@@ -278,10 +278,12 @@ impl Player {
     fn emit(&mut self, bundle: &Bundle) {
         let turn = bundle.turn;
         if bundle.plan != self.plan {
+            let PlanAt { slow, way, .. } = self.reader.plan_at(turn);
             self.events.push(Event::PlanChanged {
                 turn,
                 plan: bundle.plan,
-                slow: self.reader.plan_at(turn).slow,
+                slow,
+                way,
             });
         }
         if self.paused && !bundle.paused && !self.resumed {

@@ -10,7 +10,9 @@ use crate::scan::{Mark, Planned, Scan, Span, scan};
 use crate::segment::{Found, Item, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
 use crate::verify;
-use lockstep::log::{Accepted, Codec, Continuation, End, Keyframe, Record, SignedReopening, Start};
+use lockstep::log::{
+    Accepted, Codec, Continuation, End, Keyframe, Record, SignedReopening, Start, Way,
+};
 use lockstep::{Limits, LogHash, MatchId, Plan, TurnNumber};
 use sim::{Checksum, Seat, Simulation};
 use std::collections::VecDeque;
@@ -73,6 +75,8 @@ pub struct PlanAt {
     pub plan: Plan,
     /// Seats of the peer whose slow machine made ticks longer than at the start; empty for none.
     pub slow: Vec<Seat>,
+    /// The way of batches that its turns are as long, and as many, for; `None` where the log tells of none.
+    pub way: Option<Way>,
 }
 
 /// A replay file, read to its longest valid prefix.
@@ -254,6 +258,7 @@ impl Reader {
             turn: planned.turn,
             plan: planned.plan,
             slow: peer.map_or(Vec::new(), |peer| peer.seats.clone()),
+            way: planned.way,
         }
     }
 

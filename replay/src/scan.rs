@@ -7,8 +7,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt};
 use lockstep::log::{
-    Accepted, Bundle, Codec, Continuation, End, Metered, Metering, Record, SignedReopening, Start,
-    continued_hash, roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, PlanChange, Plans, Record, SignedReopening, Start,
+    Way, continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, Plan, TurnNumber};
 use sim::Seat;
@@ -61,6 +61,8 @@ pub(crate) struct Planned {
     pub plan: Plan,
     /// The lowest seat of the peer that it is so slow for, if it is.
     pub slow: Option<Seat>,
+    /// The way of batches that it is for, if the log tells of one.
+    pub way: Option<Way>,
 }
 
 /// Consecutive turns of one length.
@@ -106,11 +108,11 @@ struct Pass {
     hashes: VecDeque<LogHash>,
     /// Replaces the newest hash for the next turn, after roster changes.
     chained: Option<LogHash>,
-    metering: Metering,
+    plans: Plans,
     rosters: Rosters,
     epoch: u32,
     /// The plan of the next turn, if earlier turns ask for a change.
-    metered: Option<Metered>,
+    change: Option<PlanChange>,
     marked_bytes: u64,
     budget: Budget,
     closed: bool,
@@ -206,6 +208,7 @@ impl Pass {
                     turn: TurnNumber(0),
                     plan: start.terms.plan,
                     slow: None,
+                    way: None,
                 }],
                 accepted: None,
                 signed: None,
@@ -217,10 +220,10 @@ impl Pass {
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
-            metering: Metering::of(&start),
+            plans: Plans::of(&start),
             rosters: Rosters::new(start.clone()),
             epoch: 0,
-            metered: None,
+            change: None,
             marked_bytes: MARK_EVERY_BYTES,
             budget: Budget::default(),
             closed: false,
@@ -337,15 +340,14 @@ impl Pass {
             Record::Continued(continuation) => {
                 let before = self.chained.unwrap_or(self.scan.log_hash);
                 self.chained = Some(continued_hash(before, &continuation));
-                self.metering = Metering::of(&continuation.start(&self.scan.start));
-                self.metered = None;
+                self.plans = Plans::of(&continuation.start(&self.scan.start));
+                self.change = None;
                 self.scan.continuations.push(continuation);
             }
             Record::Roster(change) => {
                 let before = self.chained.unwrap_or(self.scan.log_hash);
                 self.chained = Some(roster_hash(before, &change));
-                self.metering
-                    .begin_epoch(change.value.roster.len() as usize);
+                self.plans.begin_epoch(change.value.roster.len() as usize);
                 self.scan.rosters.push(self.rosters.change(&change));
                 self.epoch = change.epoch.saturating_add(1);
                 let epoch = self.epoch;
@@ -395,16 +397,22 @@ impl Pass {
     }
 
     fn take_plan(&mut self, bundle: &Bundle) {
-        let metered = self.metered.take();
-        self.metered = self.metering.take(bundle);
+        let change = self.change.take();
+        self.change = self.plans.take(bundle);
         let (turn, plan) = (bundle.turn, bundle.plan);
         if self.scan.plans.last().is_some_and(|last| last.plan == plan) {
             return;
         }
-        // A change that earlier turns did not ask for is not blamed on a slow machine.
-        let metered = metered.filter(|metered| metered.plan == plan);
-        let slow = metered.and_then(|metered| metered.slow);
-        self.scan.plans.push(Planned { turn, plan, slow });
+        // A change that earlier turns did not ask for is blamed on no machine and no link.
+        let change = change.filter(|change| change.plan == plan);
+        let slow = change.and_then(|change| change.slow);
+        let way = change.and_then(|change| change.way);
+        self.scan.plans.push(Planned {
+            turn,
+            plan,
+            slow,
+            way,
+        });
     }
 }
 

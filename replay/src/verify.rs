@@ -6,7 +6,7 @@ use crate::error::KeyframeFault;
 use crate::{Error, FileEnd, KeyframeAt, Reader};
 use expected::{Claim, Claims, Expected, Runs, collect};
 use lockstep::log::{
-    AgreedStart, Bundle, Continuation, Document, Metering, Record, RosterChange, Start,
+    AgreedStart, Bundle, Continuation, Document, Plans, Record, RosterChange, Start,
     continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::session::roster::Peers;
@@ -260,7 +260,7 @@ pub fn verify<S: Simulation>(
         roster: Peers::first(start.roster.len()),
         epoch: 0,
         plan: start.terms.plan,
-        metering: Metering::of(&start),
+        plans: Plans::of(&start),
         began: 0,
         options,
         agreed: 0,
@@ -334,7 +334,7 @@ struct Run<'a, S: Simulation> {
     epoch: u32,
     /// The next turn's plan.
     plan: Plan,
-    metering: Metering,
+    plans: Plans,
     /// The first turn of the epoch.
     began: u32,
     options: &'a Options,
@@ -413,8 +413,8 @@ impl<S: Simulation> Run<'_, S> {
             };
             return Err(wrong.into());
         }
-        if let Some(metered) = self.metering.take(bundle) {
-            self.plan = metered.plan;
+        if let Some(change) = self.plans.take(bundle) {
+            self.plan = change.plan;
         }
         self.log_hash = turn_hash(self.log_hash, bundle);
         self.turn_hash = self.log_hash;
@@ -468,7 +468,7 @@ impl<S: Simulation> Run<'_, S> {
         self.log_hash = roster_hash(self.log_hash, change);
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
-        self.metering.begin_epoch(self.roster.len() as usize);
+        self.plans.begin_epoch(self.roster.len() as usize);
         self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
@@ -486,7 +486,7 @@ impl<S: Simulation> Run<'_, S> {
         self.speaking = continuation.start(&self.speaking);
         (self.roster, self.epoch) = (Peers::first(1), self.epoch + 1);
         self.plan = continuation.plan;
-        self.metering = Metering::of(&self.speaking);
+        self.plans = Plans::of(&self.speaking);
         self.began = turns;
         self.result.signatures += 1;
         self.result.continued.push(Continued {

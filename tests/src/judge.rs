@@ -14,10 +14,12 @@ mod desync;
 mod durable;
 mod log;
 mod no_loss;
+mod plans;
 mod progress;
 mod signed;
 
 pub use bounded::{Asked, Bounds};
+pub use plans::plan_for;
 
 use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
@@ -223,6 +225,7 @@ impl Judge {
             self.check_unsure(&log);
             self.check_said(&log);
             self.check_plans(&log);
+            self.check_adaptive_plans(&log);
             self.check_charge(&log);
             self.check_reruns::<W>(&log);
             self.check_mismatches(&log);

@@ -582,6 +582,7 @@ fn host<W: Playable>(
         rules: W::rules(&decoded),
         terms: Terms {
             plan: scenario.plan,
+            adaptive: scenario.adaptive,
             seats: scenario.peers.iter().map(|peer| peer.seats).sum(),
             turn_limit: Some(scenario.turn_limit),
             on_slow: scenario.on_slow,

@@ -82,8 +82,9 @@ fn documented_lines_have_their_fields() {
                 ..Plan::default()
             },
             slow: vec![Seat(1)],
+            way: None,
         },
-        json!({"event":"plan","turn":9,"ticks":4,"delay":2,"tick_ms":88,"slow":[1]}),
+        json!({"event":"plan","turn":9,"ticks":4,"delay":2,"tick_ms":88,"slow":[1],"way":null}),
     );
     holds(
         &Event::RosterChanged {

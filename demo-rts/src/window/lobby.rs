@@ -14,11 +14,12 @@ use super::ui::{Memory, Ui};
 use super::words::menu as words;
 use super::{Next, Screen};
 use crate::cli::Common;
+use crate::options::PlanChoice;
 use crate::peer::{self, BUILD, NewRun, Part, Peer, REOPENS_FOR, Way};
 use crate::world::Setup;
 use draw::notice;
-use lockstep::log::{EncodedLog, Start};
-use lockstep::{Asker, EndReason, Ended, Event, LobbyPeer, PeerId, Plan, SeatInfo, Status};
+use lockstep::log::{EncodedLog, Start, Terms};
+use lockstep::{Asker, EndReason, Ended, Event, LobbyPeer, PeerId, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -30,7 +31,7 @@ use std::time::Duration;
 /// What this peer's lobby is for.
 pub enum Kind {
     /// A new match of this peer.
-    Host { wanted: Wanted, plan: Plan },
+    Host { wanted: Wanted, plan: PlanChoice },
     /// A match that this peer joins.
     Join,
     /// A running or reopened match that this peer rejoins.
@@ -101,8 +102,8 @@ pub struct Lobby {
     askers: Vec<Asker>,
     /// The host's player is asked to let this peer in.
     asked: bool,
-    /// Number of seats and plan, as the host announced them.
-    terms: Option<(u8, Plan)>,
+    /// What the host has announced.
+    terms: Option<Terms>,
     ready: bool,
     /// Quorum loss: the remaining peers cannot admit it.
     quorum_lost: bool,
@@ -176,8 +177,8 @@ impl Lobby {
                 }
             }
             match event {
-                Event::Lobby { peers, seats, plan } => {
-                    self.terms = Some((*seats, *plan));
+                Event::Lobby { peers, terms } => {
+                    self.terms = Some(*terms);
                     let before = std::mem::replace(&mut self.here, peers.clone());
                     note_changes(&mut self.chat, &before, &self.here);
                 }
@@ -367,7 +368,7 @@ impl Lobby {
     fn seats(&self) -> Option<u8> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(wanted.seats),
-            Kind::Join | Kind::Rejoin { .. } => self.terms.map(|(seats, _)| seats),
+            Kind::Join | Kind::Rejoin { .. } => self.terms.map(|terms| terms.seats),
             Kind::Reopen { seats, .. } => u8::try_from(seats.len()).ok(),
         }
     }

@@ -415,6 +415,14 @@ pub fn link(rtt_ms: Option<f64>, lost_of_64: u8) -> String {
     format!("{rtt} round trip, {lost:.0} % loss")
 }
 
+/// The plan in force, and the way that it is for.
+pub fn plan(plan: &str, way: &str) -> String {
+    match way {
+        "" => plan.to_owned(),
+        way => format!("{plan}, for {way}"),
+    }
+}
+
 /// Milliseconds that batches come early: those of the other peer here, and our own there.
 pub fn slack(here_ms: Option<i16>, there_ms: Option<i16>) -> String {
     let ms = |ms: Option<i16>| ms.map_or_else(|| "–".to_owned(), |ms| ms.to_string());

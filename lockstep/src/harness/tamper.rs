@@ -19,8 +19,10 @@ pub fn change_batches(
     match channel {
         Channel::Turns => match Datagram::decode(bytes) {
             Ok(Datagram::Turns(mut packet)) => {
-                let batches = packet.batches.into_iter();
-                packet.batches = batches.filter_map(change).collect();
+                let batches = packet.batches.into_iter().zip(packet.copies);
+                let changed =
+                    batches.filter_map(|(batch, is_copy)| Some((change(batch)?, is_copy)));
+                (packet.batches, packet.copies) = changed.unzip();
                 Datagram::Turns(packet).encode()
             }
             _ => bytes.to_vec(),

@@ -17,8 +17,7 @@ use std::sync::Arc;
 pub struct Batch {
     /// The turn it is for.
     pub turn: TurnNumber,
-    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`]
-    /// or [`What::Load`].
+    /// Commands, pauses, resumptions and chat, in seat order and as issued: nothing that peers make of batches.
     pub entries: Vec<LogEntry>,
     /// For each seat with commands, ascending, the number of the first of them.
     pub first_numbers: Vec<u32>,
@@ -30,11 +29,12 @@ pub struct Batch {
     pub complete: u32,
     /// Log hash after them.
     pub log_hash: LogHash,
-    /// Milliseconds before they were due that the other peers' batches arrived, at worst, since the last report; by
-    /// index in the roster. Empty where the batch reports none.
-    pub slack_ms: Vec<i16>,
+    /// Milliseconds from the sealing of the sender's own batch of the same turn to the arrival of the other peers', at
+    /// worst, since the last report; by index in the roster. Copies count where they came too late. Empty where the
+    /// batch reports none.
+    pub way_ms: Vec<i16>,
     /// Sixteenths of a millisecond that the sender's machine needs for a tick, up to [`MAX_LOAD`]; 0 where nothing was
-    /// measured. Goes with `slack_ms`, and is 0 without.
+    /// measured. Goes with `way_ms`, and is 0 without.
     pub load: u16,
     /// The sender leaves: its batches are empty by rule from the next turn on.
     pub leaving: bool,
@@ -44,8 +44,8 @@ pub struct Batch {
     pub snapshot: Option<(u32, SnapshotHash)>,
 }
 
-/// A slack that says nothing: no batch of that peer arrived since the last report.
-pub const NO_SLACK: i16 = i16::MIN;
+/// A way that says nothing: no batch of that peer came directly, or too late, since the last report.
+pub const NO_WAY: i16 = i16::MIN;
 
 impl Batch {
     /// The numbers of turns after which it reports the world.
@@ -67,11 +67,11 @@ impl Batch {
         }
         put_varint(out, u64::from(self.complete));
         out.extend_from_slice(&self.log_hash.0);
-        put_varint(out, self.slack_ms.len() as u64);
-        for slack in &self.slack_ms {
-            out.extend_from_slice(&slack.to_le_bytes());
+        put_varint(out, self.way_ms.len() as u64);
+        for way in &self.way_ms {
+            out.extend_from_slice(&way.to_le_bytes());
         }
-        if !self.slack_ms.is_empty() {
+        if !self.way_ms.is_empty() {
             put_varint(out, u64::from(self.load));
         }
         // The first epoch goes without saying, unless more follows.
@@ -94,10 +94,9 @@ impl Batch {
         let head = reader.varint()?;
         let turn = u32::try_from(head >> 1).map_err(|_| reader.fail("a turn above 2^32"))?;
         let entries = decode_entries(&mut reader)?;
-        if entries
-            .iter()
-            .any(|entry| matches!(entry.what, What::Seat(_) | What::Load(_)))
-        {
+        let is_made =
+            |what: &What| matches!(what, What::Seat(_) | What::Load(_) | What::Way { .. });
+        if entries.iter().any(|entry| is_made(&entry.what)) {
             return Err(reader.fail("an entry in a batch that peers make of it"));
         }
         let mut first_numbers = Vec::new();
@@ -111,8 +110,8 @@ impl Batch {
             .collect::<Result<_, DecodeError>>()?;
         let complete = reader.number()?;
         let log_hash = LogHash(reader.array()?);
-        let count = reader.count(MAX_PEERS, "more slacks than peers")?;
-        let slack_ms = (0..count)
+        let count = reader.count(MAX_PEERS, "more ways than peers")?;
+        let way_ms = (0..count)
             .map(|_| Ok(i16::from_le_bytes(reader.array()?)))
             .collect::<Result<_, DecodeError>>()?;
         let load = match count {
@@ -139,7 +138,7 @@ impl Batch {
             checksums,
             complete,
             log_hash,
-            slack_ms,
+            way_ms,
             load,
             leaving: head & 1 == 1,
             epoch,

@@ -52,10 +52,21 @@ pub enum What {
     /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
     /// where that is more than ticks of the start's length have to spare; see [`Metering`](super::Metering).
     Load(u16),
+    /// Batches of the peer with this lowest seat came to the peer whose lowest seat the entry names so many milliseconds
+    /// after their sealing, at worst. Only where the plan is adaptive and its fastest form does not fit that; see
+    /// [`Plans`](super::Plans).
+    Way {
+        /// The lowest seat of the peer that sealed them.
+        from: Seat,
+        /// Milliseconds, up to [`MAX_WAY`].
+        ms: u16,
+    },
 }
 
 /// The largest load that is reported: the longest tick there is.
 pub const MAX_LOAD: u16 = 16_000;
+/// The longest way of a batch that a plan is made for, in milliseconds.
+pub const MAX_WAY: u16 = 600;
 
 pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
     put_varint(out, entries.len() as u64);
@@ -86,11 +97,16 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
                 out.push(4);
                 put_varint(out, u64::from(*load));
             }
+            What::Way { from, ms } => {
+                out.push(5);
+                out.push(from.0);
+                put_varint(out, u64::from(*ms));
+            }
         }
     }
 }
 
-const FIRST_LENGTH: u64 = 5;
+const FIRST_LENGTH: u64 = 6;
 
 pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
@@ -115,6 +131,10 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, D
                 What::Chat(text)
             }
             4 => What::Load(reader.count(MAX_LOAD.into(), "a load above its bound")? as u16),
+            5 => What::Way {
+                from: Seat(reader.byte()?),
+                ms: reader.count(MAX_WAY.into(), "a way above its bound")? as u16,
+            },
             length => {
                 let length = length - FIRST_LENGTH;
                 if length > MAX_COMMAND as u64 {

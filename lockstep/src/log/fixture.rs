@@ -86,7 +86,7 @@ pub(crate) fn report(
         checksums: Vec::new(),
         complete,
         log_hash,
-        slack_ms: Vec::new(),
+        way_ms: Vec::new(),
         load: 0,
         leaving: false,
         epoch,

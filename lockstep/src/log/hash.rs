@@ -34,6 +34,11 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
                 hash.number(5);
                 hash.number(u32::from(*load));
             }
+            What::Way { from, ms } => {
+                hash.number(6);
+                hash.number(u32::from(from.0));
+                hash.number(u32::from(*ms));
+            }
         }
     }
     hash.end()

@@ -1,18 +1,25 @@
 //! The terms of a match: what its host settles for all.
 
+use super::adaptive::{MARGIN_MS, fitting_plan};
+use super::bundle::MAX_WAY;
 use super::chain::Chain;
 use crate::Plan;
 use crate::encoding::{DecodeError, Reader, put_varint};
+use crate::limits::LONGEST_DELAY;
 use serde::{Deserialize, Serialize};
 use sim::SeatState;
+use std::time::Duration;
 
 /// What the host settles for all peers of a match, beside the game's own setup.
 ///
 /// A new option of matches is a field here. The start of every log holds the terms, and all peers sign them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The plan of turn 0. Default 200 ms × 2.
+    /// The plan of turn 0, where it is not adaptive. Default 200 ms × 2.
     pub plan: Plan,
+    /// Whether plans follow the links: turns become as short, and as few lie between a command and its execution, as
+    /// batches come in time for. The plan of turn 0 is then what the links of the lobby ask for. Default: no.
+    pub adaptive: bool,
     /// Seats of the match, 1–16. Default 2.
     pub seats: u8,
     /// Turns after which the match ends. Default: there is no such limit.
@@ -31,6 +38,7 @@ impl Default for Terms {
     fn default() -> Self {
         Terms {
             plan: Plan::default(),
+            adaptive: false,
             seats: 2,
             turn_limit: None,
             pauses: PauseBudget::default(),
@@ -45,6 +53,7 @@ impl Terms {
     /// Appends them as the start of a log holds them. The roster behind them tells the seats.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         self.plan.encode(out);
+        out.push(self.adaptive as u8);
         put_turn_limit(out, self.turn_limit);
         out.push(self.pauses.pauses);
         put_varint(out, u64::from(self.pauses.seconds));
@@ -56,6 +65,7 @@ impl Terms {
     /// Reads what [`encode`](Self::encode) wrote. The caller sets the seats once it knows the roster.
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Terms, DecodeError> {
         let plan = Plan::decode(reader)?;
+        let adaptive = reader.flag()?;
         let turn_limit = turn_limit(reader)?;
         let pauses = PauseBudget {
             pauses: reader.byte()?,
@@ -64,6 +74,7 @@ impl Terms {
         };
         Ok(Terms {
             plan,
+            adaptive,
             seats: 0,
             turn_limit,
             pauses,
@@ -74,9 +85,53 @@ impl Terms {
         })
     }
 
+    /// The plan to begin with where the slowest way between two peers takes so long, as far as is known.
+    pub(crate) fn plan_for(&self, way: Duration) -> Plan {
+        let way_ms = way.as_millis().min(MAX_WAY.into()) as u16;
+        match self.adaptive {
+            true => fitting_plan(way_ms + MARGIN_MS, self.plan),
+            false => self.plan,
+        }
+    }
+
+    /// Whether a match of these terms may begin with this plan: the one that they name, or any of its ticks where plans are
+    /// adaptive.
+    pub(crate) fn may_begin_with(&self, plan: Plan) -> bool {
+        let adapts = self.adaptive && plan.tick_ms == self.plan.tick_ms && plan.is_valid(true);
+        plan == self.plan || adapts
+    }
+
+    /// The longest command delay that a turn of the match may have, in turns.
+    pub fn longest_delay(&self) -> u32 {
+        match self.adaptive {
+            true => LONGEST_DELAY,
+            false => u32::from(self.plan.delay_turns),
+        }
+    }
+
+    /// The shortest turn that the match may have.
+    pub fn shortest_turn(&self) -> Duration {
+        let fastest = fitting_plan(0, self.plan).turn();
+        match self.adaptive {
+            true => fastest.min(self.plan.turn()),
+            false => self.plan.turn(),
+        }
+    }
+
+    /// How many turns make up so long a time of the match, at least one: about, where plans are adaptive and turns are of
+    /// two lengths and more.
+    pub fn turns_in(&self, time: Duration) -> u32 {
+        let turn = match self.adaptive {
+            true => self.shortest_turn() * 2,
+            false => self.plan.turn(),
+        };
+        (time.as_millis() / turn.as_millis()).max(1) as u32
+    }
+
     /// Adds them to the hash of a start.
     pub(super) fn chain(&self, hash: &mut Chain) {
         hash.plan(&self.plan);
+        hash.number(u32::from(self.adaptive));
         hash.turn_limit(self.turn_limit);
         hash.number(u32::from(self.pauses.pauses));
         hash.number(u32::from(self.pauses.seconds));
@@ -191,6 +246,7 @@ mod tests {
                 delay_turns: 5,
                 tick_ms: 300,
             },
+            adaptive: true,
             seats: 7,
             turn_limit: Some(300),
             pauses: PauseBudget {
@@ -207,7 +263,7 @@ mod tests {
     fn bytes_in_a_log_are_these() {
         let mut bytes = Vec::new();
         unusual().encode(&mut bytes);
-        let golden = [8, 5, 0xac, 2, 0xad, 2, 9, 0xbc, 5, 1, 0, 1];
+        let golden = [8, 5, 0xac, 2, 1, 0xad, 2, 9, 0xbc, 5, 1, 0, 1];
         assert_eq!(bytes, golden);
         let mut reader = Reader::new(&bytes);
         let read = Terms::decode(&mut reader).expect("they decode");
@@ -218,7 +274,7 @@ mod tests {
     #[test]
     fn bytes_on_a_link_are_these() {
         let bytes = postcard::to_allocvec(&unusual()).expect("they encode");
-        let golden = [8, 5, 0xac, 2, 7, 1, 0xac, 2, 9, 0xbc, 5, 1, 0, 1];
+        let golden = [8, 5, 0xac, 2, 1, 7, 1, 0xac, 2, 9, 0xbc, 5, 1, 0, 1];
         assert_eq!(bytes, golden);
         assert_eq!(postcard::from_bytes::<Terms>(&bytes), Ok(unusual()));
     }

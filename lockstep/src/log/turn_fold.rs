@@ -1,9 +1,10 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use super::batch::Batch;
+use super::adaptive::Way;
+use super::batch::{Batch, NO_WAY};
 use super::bundle::{Bundle, LogEntry, What};
 use super::keyframe::Keyframe;
-use super::metering::{Metered, Metering};
+use super::plans::{PlanChange, Plans};
 use super::start::Start;
 use super::terms::PauseBudget;
 use crate::{LogHash, Plan, TurnNumber};
@@ -16,7 +17,9 @@ use std::sync::Arc;
 pub(crate) struct TurnFold {
     /// The next turn's plan.
     pub plan: Plan,
-    metering: Metering,
+    plans: Plans,
+    /// The lowest seat of each peer, by place in the roster.
+    lowest: Vec<Option<Seat>>,
     /// What seats become whose peer is gone.
     absent: SeatState,
     pauses: PauseBudget,
@@ -47,7 +50,7 @@ pub(crate) struct Formed {
     pub resumed: Option<Option<Seat>>,
     pub chats: Vec<(Seat, String)>,
     /// The plan of the turn after it, where it is another one.
-    pub metered: Option<Metered>,
+    pub new_plan: Option<PlanChange>,
 }
 
 impl TurnFold {
@@ -55,7 +58,12 @@ impl TurnFold {
         let seats = start.seats().into_iter();
         TurnFold {
             plan: start.terms.plan,
-            metering: Metering::of(start),
+            plans: Plans::of(start),
+            lowest: start
+                .roster
+                .iter()
+                .map(|peer| peer.seats.first().copied())
+                .collect(),
             absent: start.terms.absent.state(),
             pauses: start.terms.pauses,
             paused_by: None,
@@ -82,12 +90,12 @@ impl TurnFold {
 
     /// A roster change has begun an epoch, with so many peers, of which all know no more than the plan in force.
     pub(crate) fn begin_epoch(&mut self, peers: usize) {
-        self.metering.begin_epoch(peers);
+        self.plans.begin_epoch(peers);
     }
 
     /// The lowest seat of the peer that is to be removed, as it has slowed the match down for longer than it may.
     pub(crate) fn too_slow(&self) -> Option<Seat> {
-        self.metering.too_slow()
+        self.plans.too_slow()
     }
 
     /// Leaves these seats idle, or to the world's AI, from the next turn on.
@@ -160,15 +168,15 @@ impl TurnFold {
             }
         }
         self.spend_pause(&mut formed);
-        self.meter(&mut formed);
+        self.plan_next(&mut formed);
         true
     }
 
     /// Decides on the plan of the turn after this one.
-    fn meter(&mut self, formed: &mut Formed) {
-        formed.metered = self.metering.take(&formed.bundle);
-        if let Some(metered) = &formed.metered {
-            self.plan = metered.plan;
+    fn plan_next(&mut self, formed: &mut Formed) {
+        formed.new_plan = self.plans.take(&formed.bundle);
+        if let Some(change) = &formed.new_plan {
+            self.plan = change.plan;
         }
     }
 
@@ -193,10 +201,14 @@ impl TurnFold {
         });
         let mut entries: Vec<LogEntry> = Vec::new();
         let mut events: Vec<LogEntry> = std::mem::take(&mut self.deferred);
-        let mut loads: Vec<LogEntry> = Vec::new();
+        let mut reports: Vec<LogEntry> = Vec::new();
         for (seats, batch) in batches {
-            let measured = seats.first().filter(|_| self.metering.counts(batch.load));
-            loads.extend(measured.map(|seat| load(*seat, batch.load)));
+            reports.extend(
+                seats
+                    .first()
+                    .into_iter()
+                    .flat_map(|seat| self.reports(*seat, batch)),
+            );
             self.take(seats, batch, paused, &mut entries, &mut formed.executed);
             if batch.leaving {
                 for seat in seats {
@@ -207,7 +219,7 @@ impl TurnFold {
         }
         entries.sort_by_key(|entry| entry.seat);
         entries.retain(|entry| self.note(entry, &mut formed));
-        entries.extend(loads);
+        entries.extend(reports);
         if paused {
             self.deferred = events;
         } else {
@@ -216,8 +228,23 @@ impl TurnFold {
         entries.sort_by_key(|entry| entry.seat);
         self.spend_pause(&mut formed);
         formed.bundle.entries = entries;
-        self.meter(&mut formed);
+        self.plan_next(&mut formed);
         formed
+    }
+
+    /// What the log is to hold of a peer's measurements. No way from a peer that is gone matters.
+    fn reports(&self, to: Seat, batch: &Batch) -> impl Iterator<Item = LogEntry> {
+        let load = self
+            .plans
+            .counts(batch.load)
+            .then_some(What::Load(batch.load));
+        let ways = self.lowest.iter().zip(&batch.way_ms);
+        let ways = ways.filter_map(|(from, ms)| Some(((*from)?, *ms)));
+        let ways = ways.filter(|(from, ms)| *ms != NO_WAY && *from != to && !self.is_idle(*from));
+        let way = self.plans.report(to, self.plan.tick_ms, ways);
+        let way = way.map(|Way { from, ms, .. }| What::Way { from, ms });
+        let whats = load.into_iter().chain(way);
+        whats.map(move |what| LogEntry { seat: to, what })
     }
 
     /// The entries of one batch that count. A seat's commands count only where they continue what is executed;
@@ -254,7 +281,7 @@ impl TurnFold {
                     seat.next = seat.next.wrapping_add(1);
                     *executed.entry(entry.seat).or_default() += 1;
                 }
-                What::Command(_) | What::Seat(_) | What::Load(_) => continue,
+                What::Command(_) | What::Seat(_) | What::Load(_) | What::Way { .. } => continue,
                 What::Chat(_) if chatted.replace(entry.seat) == Some(entry.seat) => continue,
                 What::Chat(_) | What::Pause | What::Resume => {}
             }
@@ -287,7 +314,7 @@ impl TurnFold {
                 formed.resumed = Some(Some(entry.seat));
             }
             What::Chat(text) => formed.chats.push((entry.seat, text.clone())),
-            What::Command(_) | What::Seat(_) | What::Load(_) => {}
+            What::Command(_) | What::Seat(_) | What::Load(_) | What::Way { .. } => {}
         }
         true
     }
@@ -317,7 +344,7 @@ impl Formed {
             paused: None,
             resumed: None,
             chats: Vec::new(),
-            metered: None,
+            new_plan: None,
         }
     }
 }
@@ -335,13 +362,6 @@ fn event(seat: Seat, state: SeatState) -> LogEntry {
     LogEntry {
         seat,
         what: What::Seat(state),
-    }
-}
-
-fn load(seat: Seat, load: u16) -> LogEntry {
-    LogEntry {
-        seat,
-        what: What::Load(load),
     }
 }
 
@@ -367,7 +387,7 @@ mod tests {
             checksums: Vec::new(),
             complete: turn,
             log_hash: LogHash([0; 16]),
-            slack_ms: Vec::new(),
+            way_ms: Vec::new(),
             load: 0,
             leaving: false,
             epoch: 0,

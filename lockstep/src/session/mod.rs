@@ -34,7 +34,7 @@ pub use self::lobby::OpenChange;
 pub use self::membership::paxos as roster;
 // For the crates of this repository. It may change at any time.
 #[doc(hidden)]
-pub use crate::log::{Batch, Lead, MAX_LOAD, NO_SLACK, SnapshotHash};
+pub use crate::log::{Batch, Lead, MAX_LOAD, NO_WAY, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,

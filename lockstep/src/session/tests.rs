@@ -1,5 +1,6 @@
 //! Sessions on links in memory, with a fixed delay and no loss: worse is the business of the simulator in `tests`.
 
+mod adaptive;
 mod askers;
 mod crowd;
 mod desync;

@@ -6,7 +6,9 @@ use crate::log::{End, SignedBatch, Terms};
 use crate::session::lobby::Said;
 use crate::session::membership::paxos::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{Incarnation, JoinRefused, Limits, LobbyPeer, LogHash, MatchId, PeerId, TurnNumber};
+use crate::{
+    Incarnation, JoinRefused, Limits, LobbyPeer, LogHash, MatchId, PeerId, Plan, TurnNumber,
+};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
 
@@ -47,9 +49,10 @@ pub(crate) enum Control {
         text: String,
         signature: Signature,
     },
-    /// Host to all: the seats are settled.
+    /// Host to all: the seats are settled, and the plan to begin with.
     Lock {
         attempt: u32,
+        plan: Plan,
         roster: Vec<LockedPeer>,
     },
     /// Host to all: a peer failed; commit anew.
@@ -270,6 +273,8 @@ pub(crate) struct TurnPacket {
     pub held: Vec<TurnNumber>,
     /// Batches, oldest first.
     pub batches: Vec<SignedBatch>,
+    /// For each of them, whether its peer has sent it on this link before, or another peer has sealed it.
+    pub copies: Vec<bool>,
 }
 
 const TURNS: u8 = 0;
@@ -277,6 +282,8 @@ const PROBE: u8 = 1;
 const PROBE_ANSWER: u8 = 2;
 /// As [`TURNS`], in an epoch after the first.
 const LATER_TURNS: u8 = 3;
+/// Beside the number of a batch's peer: it is a copy.
+const COPY: u8 = 1 << 7;
 
 impl TurnPacket {
     /// An upper bound of the encoding without batches, for `peers` peers.
@@ -313,8 +320,8 @@ impl Datagram {
                 for turn in &packet.held {
                     put_varint(&mut out, u64::from(turn.0 - base));
                 }
-                for batch in &packet.batches {
-                    out.push(batch.peer);
+                for (batch, is_copy) in packet.batches.iter().zip(&packet.copies) {
+                    out.push(batch.peer | if *is_copy { COPY } else { 0 });
                     put_bytes(&mut out, &batch.content);
                     out.extend_from_slice(&batch.signature);
                 }
@@ -380,15 +387,16 @@ fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, Decode
             .ok_or_else(|| reader.fail("a turn above 2^32"))?;
         held.push(TurnNumber(turn));
     }
-    let mut batches = Vec::new();
+    let (mut batches, mut copies) = (Vec::new(), Vec::new());
     while reader.remaining() > 0 {
-        let peer = reader.byte()?;
+        let head = reader.byte()?;
+        copies.push(head & COPY != 0);
         let content = reader.bytes()?;
         if content.len() + 64 > MAX_BATCH {
             return Err(reader.fail("a batch above its limit"));
         }
         batches.push(SignedBatch {
-            peer,
+            peer: head & !COPY,
             content: content.into(),
             signature: reader.array()?,
         });
@@ -401,6 +409,7 @@ fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, Decode
         heard,
         held,
         batches,
+        copies,
     })
 }
 
@@ -419,6 +428,7 @@ impl From<LobbyEntry> for LobbyPeer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn the_largest_head_of_a_packet_is_as_long_as_its_bound() {
@@ -433,9 +443,25 @@ mod tests {
                 heard: u16::MAX,
                 held,
                 batches: Vec::new(),
+                copies: Vec::new(),
             };
             let bytes = Datagram::Turns(packet.clone()).encode();
             assert!(bytes.len() <= TurnPacket::head_len(peers), "{peers} peers");
+            assert_eq!(
+                Datagram::decode(&bytes),
+                Ok(Datagram::Turns(packet.clone()))
+            );
+            let batch = |peer| SignedBatch {
+                peer,
+                content: Arc::from([7; 3]),
+                signature: [9; 64],
+            };
+            let packet = TurnPacket {
+                batches: (0..peers as u8).map(batch).collect(),
+                copies: (0..peers).map(|at| at % 3 == 0).collect(),
+                ..packet
+            };
+            let bytes = Datagram::Turns(packet.clone()).encode();
             assert_eq!(Datagram::decode(&bytes), Ok(Datagram::Turns(packet)));
         }
     }

@@ -6,8 +6,8 @@ use super::{Failure, Verdict, at};
 use crate::error::hex;
 use crate::{Error, PlanAt, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Codec, Equivocation, LogEntry, Record, SignedBatch, Start, What};
-use lockstep::session::{Batch, Lead, NO_SLACK};
+use lockstep::log::{Codec, Equivocation, LogEntry, Record, SignedBatch, Start, Way, What};
+use lockstep::session::{Batch, Lead, NO_WAY};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ struct SeatCount {
     bytes: u64,
     /// By minute of play, up to the last one with a command. The last of [`MOST_MINUTES`] counts all later ones, too.
     per_minute: Vec<u64>,
-    /// How many milliseconds before their deadlines batches of its peer came to the others, by their signed reports of the
-    /// last second before a keyframe.
-    slacks: Vec<i16>,
+    /// How many milliseconds after their sealing batches of its peer came to the others, by their signed reports of the last
+    /// second before a keyframe.
+    ways: Vec<i16>,
     /// How long before their deadline its peer's batches left in the end, as the recording peer measured it.
     lead: Option<Lead>,
 }
@@ -53,7 +53,7 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             .map(|(seat, of)| {
                 json!({
                     "seat": seat.0, "commands": of.commands, "command_bytes": of.bytes, "per_minute": of.per_minute,
-                    "slack_ms": of.slack(), "slack_reports": of.slacks.len(),
+                    "way_ms": of.way(), "way_reports": of.ways.len(),
                     "lead_ms": of.lead.map(|lead| lead.ms), "usual_lead_ms": of.lead.map(|lead| lead.usual_ms),
                     "stands_out": of.lead.is_some_and(|lead| lead.stands_out),
                 })
@@ -94,11 +94,11 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             ));
         }
         for (seat, of) in &counts.seats {
-            if let Some(ms) = of.slack() {
+            if let Some(ms) = of.way() {
                 to.line(&format!(
-                    "seat {:<3} {ms:>9} ms slack of its batches at the other peers, the median of {}",
+                    "seat {:<3} {ms:>9} ms on the way to the other peers its batches were, the median of {}",
                     seat.0,
-                    count(of.slacks.len() as u64, "report")
+                    count(of.ways.len() as u64, "report")
                 ));
             }
             if let Some(lead) = of.lead {
@@ -138,7 +138,7 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
         codec.encode(&record, &mut encoded);
         *counts.bytes.entry(kind(&record)).or_default() += encoded.len() as u64;
         match &record {
-            Record::Attest(batch) => take_slacks(batch, reader.start(), &mut counts),
+            Record::Attest(batch) => take_ways(batch, reader.start(), &mut counts),
             Record::Leads { leads, .. } => take_leads(leads, reader.start(), &mut counts),
             _ => {}
         }
@@ -169,18 +169,18 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
 
 /// Takes what one peer measured of the others. A batch that comes late was sealed late, or its link is slow: the
 /// recording knows no round trip.
-fn take_slacks(batch: &SignedBatch, start: &Start, counts: &mut Counts) {
+fn take_ways(batch: &SignedBatch, start: &Start, counts: &mut Counts) {
     let Ok(content) = Batch::decode(&batch.content) else {
         return;
     };
-    let told = start.roster.iter().zip(content.slack_ms).enumerate();
-    for (at, (peer, slack)) in told {
-        if at == usize::from(batch.peer) || slack == NO_SLACK {
+    let told = start.roster.iter().zip(content.way_ms).enumerate();
+    for (at, (peer, way)) in told {
+        if at == usize::from(batch.peer) || way == NO_WAY {
             continue;
         }
         for seat in &peer.seats {
             let of = counts.seats.entry(*seat).or_default();
-            of.slacks.push(slack);
+            of.ways.push(way);
         }
     }
 }
@@ -196,8 +196,8 @@ fn take_leads(leads: &[(u8, Lead)], start: &Start, counts: &mut Counts) {
 }
 
 impl SeatCount {
-    fn slack(&self) -> Option<i16> {
-        let mut sorted = self.slacks.clone();
+    fn way(&self) -> Option<i16> {
+        let mut sorted = self.ways.clone();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied()
     }
@@ -329,6 +329,7 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
         What::Resume => json!({"seat": seat, "pause": false}),
         What::Chat(text) => json!({"seat": seat, "chat": text}),
         What::Load(load) => json!({"seat": seat, "load_us": u32::from(*load) * 125 / 2}),
+        What::Way { from, ms } => json!({"seat": seat, "way_ms": ms, "from": from.0}),
         other => json!({"seat": seat, "entry": format!("{other:?}")}),
     }
 }
@@ -336,8 +337,16 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
 fn plan_json(reader: &Reader, at: &PlanAt) -> Value {
     json!({
         "turn": at.turn.0, "ms": ms(reader.time_of(at.turn)), "ticks": at.plan.ticks, "delay": at.plan.delay_turns,
-        "tick_ms": at.plan.tick_ms, "slow": seat_numbers(&at.slow),
+        "tick_ms": at.plan.tick_ms, "slow": seat_numbers(&at.slow), "way": way_json(at.way),
     })
+}
+
+/// A way that a plan is for.
+pub(super) fn way_json(way: Option<Way>) -> Value {
+    way.map_or(
+        Value::Null,
+        |way| json!({"from": way.from.0, "to": way.to.0, "ms": way.ms}),
+    )
 }
 
 pub(super) fn seat_numbers(seats: &[Seat]) -> Vec<u8> {
@@ -351,13 +360,20 @@ pub(super) fn seats_text(numbers: &[u8]) -> String {
     format!("seat{plural} {}", numbers.join(", "))
 }
 
-/// A plan, and the seats whose slow machine it is for.
+/// A plan, and the slow machine and the way that it is for.
 pub(super) fn plan_text(at: &PlanAt) -> String {
     let why = match at.slow.as_slice() {
         [] => String::new(),
         slow => format!(", slowed down for {}", seats_text(&seat_numbers(slow))),
     };
-    format!("{}, ticks of {} ms{why}", at.plan, at.plan.tick_ms)
+    let way = at.way.map_or(String::new(), |way| {
+        let Way { from, to, ms } = way;
+        format!(
+            ", for {ms} ms on the way from seat {} to seat {}",
+            from.0, to.0
+        )
+    });
+    format!("{}, ticks of {} ms{why}{way}", at.plan, at.plan.tick_ms)
 }
 
 pub(super) fn trim(
@@ -437,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_slack_counts_for_the_seats_of_other_peers() {
+    fn signed_ways_count_for_the_seats_of_other_peers() {
         let played = fixture::play(40);
         let Some(Record::Start(start)) = played.records.first() else {
             panic!("the first record is the start");
@@ -449,22 +465,22 @@ mod tests {
         let batch = attests.next().expect("a recording has signed batches");
         let peers = start.roster.len();
         let mut counts = Counts::default();
-        for slack in [40, 30, NO_SLACK, 250, 35] {
+        for way in [40, 30, NO_WAY, 250, 35] {
             let mut content = Batch::decode(&batch.content).expect("it was signed");
-            content.slack_ms = vec![slack; peers];
+            content.way_ms = vec![way; peers];
             let mut bytes = Vec::new();
             content.encode(&mut bytes);
             let told = SignedBatch {
                 content: bytes.into(),
                 ..batch.clone()
             };
-            take_slacks(&told, start, &mut counts);
+            take_ways(&told, start, &mut counts);
         }
         for (at, peer) in start.roster.iter().enumerate() {
             let of = peer.seats.first().and_then(|seat| counts.seats.get(seat));
-            let slack = of.and_then(SeatCount::slack);
+            let way = of.and_then(SeatCount::way);
             let expected = (at != usize::from(batch.peer)).then_some(40);
-            assert_eq!(slack, expected, "peer {at}");
+            assert_eq!(way, expected, "peer {at}");
         }
     }
 }

@@ -71,7 +71,7 @@ enum Command {
     },
     /// Show the world before a turn.
     #[command(
-        after_help = "With --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}],\"plan\",\"tick_ms\",\"slow\":[SEAT]}\n\nExample: replay show --turn 1200 match.replay"
+        after_help = "With --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}],\"plan\",\"tick_ms\",\"slow\":[SEAT],\"way\":{\"from\",\"to\",\"ms\"}|null}\n\nExample: replay show --turn 1200 match.replay"
     )]
     Show {
         #[command(flatten)]
@@ -82,7 +82,7 @@ enum Command {
     },
     /// Count commands by seat and minute, and bytes by kind of record.
     #[command(
-        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N],\"slack_ms\":N|null,\"slack_reports\",\"lead_ms\":N|null,\"usual_lead_ms\":N|null,\"stands_out\":BOOL}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
+        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT],\"way\":{\"from\",\"to\",\"ms\"}|null}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N],\"way_ms\":N|null,\"way_reports\",\"lead_ms\":N|null,\"usual_lead_ms\":N|null,\"stands_out\":BOOL}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
     )]
     Stats(OneFile),
     /// Compare two files: equal, one a prefix of the other, or the first difference.

@@ -482,6 +482,7 @@ fn entry_text(entry: Option<&LogEntry>) -> String {
                 What::Resume => "resume".to_owned(),
                 What::Chat(text) => format!("chat {text:?}"),
                 What::Load(load) => format!("load of {:.1} ms a tick", f64::from(*load) / 16.0),
+                What::Way { from, ms } => format!("way of {ms} ms from seat {}", from.0),
                 other => format!("{other:?}"),
             };
             format!("seat {}'s {what}", entry.seat.0)

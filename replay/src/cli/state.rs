@@ -1,6 +1,6 @@
 //! `show`: the world at a turn.
 
-use super::contents::{plan_text, seat_numbers};
+use super::contents::{plan_text, seat_numbers, way_json};
 use super::print::{Printer, clock, count, thousands};
 use super::report::{ms, tail_verdict};
 use super::{Failure, Verdict, at};
@@ -69,7 +69,7 @@ pub(super) fn show<S: Simulation>(
         to.json(&json!({
             "turn": turn, "ms": ms(time), "tick": ticks, "checksum": checksum, "seats": seats,
             "bytes": saved.len(), "sections": sections, "plan": at_turn.plan.to_string(), "tick_ms": at_turn.plan.tick_ms,
-            "slow": seat_numbers(&at_turn.slow),
+            "slow": seat_numbers(&at_turn.slow), "way": way_json(at_turn.way),
         }));
     } else {
         to.line(&format!(

@@ -358,7 +358,7 @@ fn a_slow_machine_is_named() {
     assert!(stats.out.lines().any(|it| it == line), "{}", stats.out);
     let plans = &json(&["stats", "--json", &path])["plans"];
     let slow = serde_json::json!(
-        {"turn": 21, "ms": 3_600, "ticks": 4, "delay": 2, "tick_ms": 100, "slow": [1]}
+        {"turn": 21, "ms": 3_600, "ticks": 4, "delay": 2, "tick_ms": 100, "slow": [1], "way": null}
     );
     assert_eq!(plans[0], slow);
     assert_eq!(plans[1]["slow"], serde_json::json!([]));

@@ -383,7 +383,9 @@ fn a_slow_machine_is_reported() {
             events.extend(game.poll());
         }
         let plan = |event: Event| match event {
-            Event::PlanChanged { turn, plan, slow } => Some((turn.0, plan.tick_ms, slow)),
+            Event::PlanChanged {
+                turn, plan, slow, ..
+            } => Some((turn.0, plan.tick_ms, slow)),
             _ => None,
         };
         events.into_iter().filter_map(plan).collect::<Vec<_>>()

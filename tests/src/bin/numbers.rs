@@ -32,6 +32,9 @@ enum What {
         /// Milliseconds of a turn; the command delay is two turns
         #[arg(long, default_value_t = 200)]
         turn_ms: u64,
+        /// The plan follows the links; match time is counted in turns of 50 ms
+        #[arg(long, conflicts_with = "turn_ms")]
+        adaptive: bool,
         /// Match time to play
         #[arg(long, default_value_t = 600)]
         seconds: u64,
@@ -104,15 +107,20 @@ fn main() -> ExitCode {
         What::Match {
             peers,
             turn_ms,
+            adaptive,
             seconds,
             impair,
         } => {
+            let (plan, turn_ms) = match adaptive {
+                true => ("adaptive".to_owned(), 50),
+                false => (format!("{turn_ms}x2"), turn_ms),
+            };
             let program = std::env::current_exe().expect("a running program has a path");
             network::print(&network::Wanted {
                 program: &program,
                 first: &["demo"],
                 peers,
-                plan: &format!("{turn_ms}x2"),
+                plan: &plan,
                 turn_ms,
                 seconds,
                 impair: impair.as_deref(),

@@ -36,6 +36,9 @@ struct Arguments {
     /// Every third run has two hostile peers: it is of the next seed that draws them.
     #[arg(long, conflicts_with = "seed")]
     two_hostile: bool,
+    /// No plan is adaptive.
+    #[arg(long)]
+    fixed_plans: bool,
     /// Write all inputs and outputs of every session to this file; needs --seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
@@ -110,6 +113,7 @@ fn sweep(arguments: &Arguments) -> Sweep {
         within: arguments.within.map(Duration::from_secs),
         stops_at_first: arguments.first,
         two_hostile: arguments.two_hostile,
+        fixed_plans: arguments.fixed_plans,
         over: match arguments.over {
             Carriers::Messages => Over::Messages,
             Carriers::Quic => Over::Quic,

@@ -75,7 +75,11 @@ impl Judge {
         let mine = |of: &RosterPeer| of.peer == self.ids[peer] && of.seats == own;
         let all = all && start.roster.iter().any(mine) && each.eq(self.places.iter().map(wanted));
         must(all, "starts with other peers or seats");
-        must(plan == self.scenario.plan, "starts with another plan");
+        let settled = self.scenario.adaptive || plan == self.scenario.plan;
+        must(
+            settled && plan == start.terms.plan,
+            "starts with another plan",
+        );
         let signed = signed::start_signers(log, start).len() == self.places.len();
         must(signed, "starts what not all have signed");
     }

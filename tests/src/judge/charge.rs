@@ -17,10 +17,14 @@ impl Judge {
         let (mut owed, mut is_spent, mut before) = (Duration::ZERO, false, first);
         for bundle in &canonical.turns {
             let (plan, must) = (bundle.plan, self.must(RUN, Progress, bundle));
-            must(plan == first || !is_spent, "believes a peer in debt");
+            must(
+                plan.tick_ms == first.tick_ms || !is_spent,
+                "believes a peer in debt",
+            );
             let lowered = plan.tick_ms < before.tick_ms;
             must(is_spent || !lowered, "charges a peer for more than it cost");
-            let longer = plan.turn() - first.turn();
+            let longer = Duration::from_millis((plan.tick_ms - first.tick_ms).into());
+            let longer = longer * u32::from(plan.ticks);
             owed = (owed + longer).saturating_sub((plan.turn() - longer) / REFILL);
             is_spent = !owed.is_zero() && (is_spent || owed >= STALL_BUDGET);
             before = plan;

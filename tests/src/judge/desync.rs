@@ -18,7 +18,10 @@ impl Judge {
         let sound = Vec::from_iter(sound);
         // A peer that has ended may have had no time to prove anything.
         let may_prove = |other| self.may_prove(peer, other, voters);
-        let just = |other: &usize| self.peers[*other].ended.is_some() || !may_prove(*other);
+        // Nor does a peer know better that others have named, itself or another one.
+        let has_no_say =
+            |other: usize| self.peers[other].ended.is_some() || self.named.contains(&other);
+        let just = |other: &usize| has_no_say(*other) || !may_prove(*other);
         let just = sound.iter().all(just);
         // Hostile peers that are a quorum decide which worlds are right.
         let by_hostile = core::is_quorum(voters, |voter| self.scenario.is_hostile(*voter));

@@ -35,7 +35,7 @@ impl Judge {
         let handed = file.handed.iter().map(|(turn, _)| turn + 1);
         let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
-        let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
+        let behind = BEHIND.as_micros() / self.scenario.shortest_turn().as_micros();
         let due = next + u32::from(!in_core) * behind as u32 + self.scenario.delay() + 2;
         let of = (entry.seat, kind(&entry.what).0);
         self.said.entry(of).or_default().push(Saying {
@@ -101,7 +101,8 @@ impl Judge {
         match what {
             What::Seat(SeatState::Played) => return is_in && notes.run > 0,
             What::Seat(state) => return is_gone && *state == self.scenario.absent.state(),
-            _ if turn < self.scenario.delay() => return false,
+            _ if turn < u32::from(log.turns[0].plan.delay_turns) => return false,
+            What::Way { .. } => return self.scenario.adaptive,
             What::Load(_) => return hostile || notes.slow_until.is_some(),
             What::Command(_) if bundle.paused => return false,
             What::Pause | What::Resume => {}
@@ -124,7 +125,7 @@ impl Judge {
         let (what, file) = (&saying.entry.what, &self.peers[saying.peer]);
         let has_room = |turn: u32| {
             let (from, paused) = match what {
-                What::Command(_) => (turn - self.scenario.delay(), false),
+                What::Command(_) => (turn.saturating_sub(self.scenario.delay()), false),
                 What::Pause | What::Resume => (saying.next, *what == What::Resume),
                 _ => (turn + 1, false),
             };

@@ -53,7 +53,9 @@ pub fn after_start(start: &Start) -> Hash {
     parts.numbers([start.protocol.into()]);
     parts.bytes(&start.match_id.0).bytes(&start.rules.0);
     parts.bytes(&start.setup).bytes(&start.seed.0);
-    parts.plan(&start.terms.plan).numbers([limit]);
+    parts
+        .plan(&start.terms.plan)
+        .numbers([start.terms.adaptive.into(), limit]);
     parts.numbers([pauses.pauses.into(), pauses.seconds.into()]);
     parts.numbers([start.terms.on_slow as u32, start.terms.on_desync as u32]);
     parts.numbers([start.terms.absent as u32, start.roster.len() as u32]);
@@ -81,6 +83,7 @@ pub fn after_turn(before: &Hash, bundle: &Bundle) -> Hash {
             What::Resume => parts.numbers([3]),
             What::Chat(text) => parts.numbers([4]).bytes(text.as_bytes()),
             What::Load(load) => parts.numbers([5, (*load).into()]),
+            What::Way { from, ms } => parts.numbers([6, from.0.into(), (*ms).into()]),
             // No log has this hash, so the judge reports the first log that holds such an entry.
             _ => parts.numbers([u32::MAX]),
         };

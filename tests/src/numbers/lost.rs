@@ -26,7 +26,7 @@ pub fn print(program: &Path, first: &[&str], peers: usize, rounds: u64, impair: 
             program,
             first,
             peers,
-            host: &["--map-seed", &map],
+            host: &["--map-seed", &map, "--plan", "200x2"],
             all: &all,
         };
         let mut playing = MatchOf::start(&setting, folder.path());

@@ -13,9 +13,9 @@ pub struct Wanted<'a> {
     pub first: &'a [&'a str],
     /// Peers of a match.
     pub peers: usize,
-    /// The plan, such as `200x2`.
+    /// The plan, such as `200x2`, or `adaptive`.
     pub plan: &'a str,
-    /// Milliseconds in a turn of that plan.
+    /// Milliseconds in a turn of that plan, or in the shortest one.
     pub turn_ms: u64,
     /// Total match time. Matches follow each other until it is reached.
     pub seconds: u64,
@@ -39,6 +39,8 @@ struct Totals {
     max: f64,
     matches: u32,
     unequal: u32,
+    /// Plans that a first peer was told of.
+    plans: Vec<String>,
 }
 
 /// Plays and prints one row.
@@ -78,6 +80,9 @@ pub fn print(wanted: &Wanted<'_>) {
         totals.p50.len(),
         totals.max,
     );
+    if totals.plans.len() > totals.matches as usize {
+        println!("  plans: {}", totals.plans.join(", "));
+    }
     println!(
         "  commands issued {} executed {} refused at the end {} lost {}   matches with unequal checksums {}",
         totals.issued,
@@ -91,6 +96,26 @@ pub fn print(wanted: &Wanted<'_>) {
         totals.sent as f64 / seconds,
         totals.received as f64 / seconds,
     );
+}
+
+/// The plan of the start, and each later one with its turn.
+fn plans(lines: &[Value]) -> impl Iterator<Item = String> {
+    lines
+        .iter()
+        .filter_map(|line| match line["event"].as_str()? {
+            "start" => Some(line["plan"].as_str()?.to_owned()),
+            "plan" => {
+                let [turn, ticks, delay, tick_ms] =
+                    ["turn", "ticks", "delay", "tick_ms"].map(|name| line[name].as_u64());
+                Some(format!(
+                    "{}x{} from turn {}",
+                    ticks? * tick_ms?,
+                    delay?,
+                    turn?
+                ))
+            }
+            _ => None,
+        })
 }
 
 fn play(wanted: &Wanted<'_>, turns: u64, seed: u64, totals: &mut Totals) {
@@ -111,6 +136,7 @@ fn play(wanted: &Wanted<'_>, turns: u64, seed: u64, totals: &mut Totals) {
     let started = MatchOf::start(&setting, folder.path());
     let finished = started.finish(Duration::from_millis(turns * wanted.turn_ms * 2 + 120_000));
     totals.matches += 1;
+    totals.plans.extend(plans(&finished[0].events));
     let first = finished[0].checksums();
     for peer in &finished {
         if peer.checksums() != first {

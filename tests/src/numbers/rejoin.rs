@@ -82,7 +82,15 @@ fn start(
         let (key, replay) = (format!("peer{at}.key"), format!("peer{at}.replay"));
         let mut arguments: Vec<&str> = first.to_vec();
         match at {
-            0 => arguments.extend(["host", "--seats", "3", "--listen", "127.0.0.1:0"]),
+            0 => arguments.extend([
+                "host",
+                "--seats",
+                "3",
+                "--listen",
+                "127.0.0.1:0",
+                "--plan",
+                "200x2",
+            ]),
             _ => arguments.extend(["join", &ticket]),
         }
         if at == 0 {

@@ -20,7 +20,7 @@ pub fn print(program: &Path, first: &[&str], seconds: u64) {
         program,
         first,
         peers: 3,
-        host: &["--map-seed", "4"],
+        host: &["--map-seed", "4", "--plan", "200x2"],
         all: &[],
     };
     let mut playing = MatchOf::start(&setting, folder.path());

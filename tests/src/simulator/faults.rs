@@ -66,6 +66,10 @@ impl<W: Playable> Simulator<W> {
                 }
                 lasts
             }
+            Fault::Swing { lasts, more } => {
+                self.network.swing(peer, more);
+                lasts
+            }
             Fault::Pause(lasts) => {
                 self.ask_pause(peer, What::Pause);
                 lasts
@@ -97,6 +101,7 @@ impl<W: Playable> Simulator<W> {
                     self.mend_cut(from, to);
                 }
             }
+            Fault::Swing { .. } => self.network.swing(peer, Duration::ZERO),
             Fault::Pause(_) => self.ask_pause(peer, What::Resume),
             _ => {}
         }

@@ -58,6 +58,8 @@ struct Lane {
     random: Stream,
     weather: Weather,
     losing: bool,
+    /// A swing adds so much to each delay.
+    more: Duration,
     /// Cuts in force; several may overlap.
     cuts: u32,
     dark_since: Option<Duration>,
@@ -92,6 +94,7 @@ impl Network {
                     random,
                     weather,
                     losing: false,
+                    more: Duration::ZERO,
                     cuts: 0,
                     dark_since: None,
                 };
@@ -319,6 +322,13 @@ impl Network {
         weather.delay + weather.jitter + REORDERED.1
     }
 
+    /// All lanes of a node take so much more, until the network heals.
+    pub fn swing(&mut self, node: Node, more: Duration) {
+        let lanes = self.lanes.iter_mut();
+        let of_node = lanes.filter(|((from, to), _)| *from == node || *to == node);
+        of_node.for_each(|(_, lane)| lane.more = more);
+    }
+
     /// Whether a cut of this direction is in force.
     pub fn is_dark(&self, from: Node, to: Node) -> bool {
         self.lanes[&(from, to)].cuts > 0
@@ -334,7 +344,7 @@ impl Network {
                 delay: lane.weather.delay.min(most),
                 ..Weather::default()
             };
-            lane.losing = false;
+            (lane.losing, lane.more) = (false, Duration::ZERO);
         }
     }
 
@@ -395,7 +405,8 @@ impl Lane {
 
     fn passage(&mut self) -> Duration {
         let jitter = self.weather.jitter.as_micros() as u64;
-        let mut takes = self.weather.delay + Duration::from_micros(self.random.between(0, jitter));
+        let mut takes = self.weather.delay + self.more;
+        takes += Duration::from_micros(self.random.between(0, jitter));
         if self.random.chance(self.weather.reorder) {
             let (least, most) = REORDERED;
             takes += self

@@ -12,6 +12,7 @@ pub use kinds::{KINDS, Kind};
 pub use reopening::{Fate, Parted, Reopening};
 pub use shrink::shrink;
 
+use crate::judge::plan_for;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub struct Scenario {
     pub absent: Absent,
     /// How often and how long each seat may pause.
     pub pauses: PauseBudget,
+    /// Plans follow the links; the match begins with the plan that its lobby asks for.
+    pub adaptive: bool,
     /// Whether all players vote once in every stall to extend the suspicion time.
     pub extends: bool,
     /// The processes of all peers die, or of too many, and the match is reopened.
@@ -143,6 +146,13 @@ pub enum Fault {
         others: Vec<usize>,
         /// The directions.
         ways: Ways,
+    },
+    /// All of its links are slower.
+    Swing {
+        /// How long they are slower.
+        lasts: Duration,
+        /// By how much, each way.
+        more: Duration,
     },
     /// It leaves.
     Leave,
@@ -317,9 +327,20 @@ impl Scenario {
         (0..self.peers.len()).filter(|peer| !self.is_hostile(*peer))
     }
 
-    /// Turns between sealing and executing, at the start's plan.
+    /// The most turns between sealing and executing.
     pub fn delay(&self) -> u32 {
-        self.plan.delay_turns.into()
+        match self.adaptive {
+            true => 8,
+            false => self.plan.delay_turns.into(),
+        }
+    }
+
+    /// The shortest turn of the match.
+    pub fn shortest_turn(&self) -> Duration {
+        match self.adaptive {
+            true => plan_for(0, self.plan.tick_ms).turn().min(self.plan.turn()),
+            false => self.plan.turn(),
+        }
     }
 
     /// The longest freeze of any process.

@@ -22,6 +22,8 @@ pub struct Sweep {
     pub stops_at_first: bool,
     /// Whether every third run has two hostile peers: it is of the next seed that draws them.
     pub two_hostile: bool,
+    /// No plan is adaptive.
+    pub fixed_plans: bool,
     /// The transport.
     pub over: Over,
     /// Whether batches are signed with Ed25519; `None` leaves it to each seed.
@@ -81,6 +83,7 @@ impl Sweep {
             within: None,
             stops_at_first: false,
             two_hostile: false,
+            fixed_plans: false,
             over: Over::Messages,
             ed25519: None,
             threads: None,
@@ -97,7 +100,10 @@ impl Sweep {
 
     /// The scenario of a seed in this sweep.
     pub fn scenario(&self, seed: u64) -> Scenario {
-        let drawn = Scenario::draw(seed);
+        let drawn = match self.fixed_plans {
+            true => Scenario::draw_fixed(seed),
+            false => Scenario::draw(seed),
+        };
         Scenario {
             over: self.over,
             ed25519: self.ed25519.unwrap_or(drawn.ed25519),
@@ -153,7 +159,12 @@ impl Sweep {
             Some(false) => " --signer keyed",
             Some(true) => " --signer ed25519",
         };
-        format!("cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}")
+        let plans = if self.fixed_plans {
+            " --fixed-plans"
+        } else {
+            ""
+        };
+        format!("cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}{plans}")
     }
 
     /// A failed run in one line: the invariant, the peer, the turn, and the command that repeats it.

@@ -35,7 +35,8 @@ impl<'a> Cuttable<'a> {
             let mut arguments = vec!["demo"];
             match at {
                 0 => {
-                    arguments.extend(["host", "--seats", "3", "--map-seed", "4", "--turns", turns])
+                    arguments.extend(["host", "--seats", "3", "--map-seed", "4", "--turns", turns]);
+                    arguments.extend(["--plan", "200x2"]);
                 }
                 _ => arguments.extend(["join", &ticket]),
             }

@@ -141,7 +141,7 @@ fn a_killed_host_rejoins_before_its_removal() {
 /// A killed peer rejoins after this time, and all agree on every later turn.
 fn comes_back(victim: usize, later: Duration) {
     let folder = tempfile::tempdir().expect("a folder for the match");
-    let host = ["--map-seed", "4", "--turns", "150"];
+    let host = ["--map-seed", "4", "--turns", "150", "--plan", "200x2"];
     let mut playing = play(3, &host, &[], folder.path());
     let at_turn = |turn: u64| {
         move |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == turn

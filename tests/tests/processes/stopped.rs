@@ -12,7 +12,7 @@ fn play(victim: usize, lasts: Duration, turns: &str, folder: &Path) -> Vec<Finis
         program: Path::new(PROGRAM),
         first: &["demo"],
         peers: 3,
-        host: &["--map-seed", "4", "--turns", turns],
+        host: &["--map-seed", "4", "--turns", turns, "--plan", "200x2"],
         all: &[],
     };
     let mut playing = MatchOf::start(&setting, folder);

@@ -53,7 +53,7 @@ fn batch() -> impl Strategy<Value = Batch> {
         prop::collection::vec(any::<i16>(), 0..16),
     );
     (numbers, lists).prop_map(
-        |((turn, executed, complete, leaving), (mut entries, checksums, slack_ms))| {
+        |((turn, executed, complete, leaving), (mut entries, checksums, way_ms))| {
             entries.sort_by_key(|entry| entry.seat);
             let mut seats: Vec<Seat> = entries
                 .iter()
@@ -69,11 +69,11 @@ fn batch() -> impl Strategy<Value = Batch> {
                 checksums: checksums.into_iter().map(Checksum).collect(),
                 complete,
                 log_hash: LogHash([3; 16]),
-                load: match slack_ms.len() {
+                load: match way_ms.len() {
                     0 => 0,
                     _ => executed as u16 % (lockstep::session::MAX_LOAD + 1),
                 },
-                slack_ms,
+                way_ms,
                 leaving,
                 epoch: turn % 3,
                 snapshot: None,

@@ -252,7 +252,10 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
             words::TURN.to_owned(),
             facts.turn.map_or_else(dash, |turn| turn.to_string()),
         ),
-        (words::PLAN.to_owned(), facts.plan.clone()),
+        (
+            words::PLAN.to_owned(),
+            words::plan(&facts.plan, &facts.plan_for),
+        ),
         (
             words::LATENCY.to_owned(),
             words::median_and_p99(summary.latency.p50, summary.latency.p99),
@@ -544,6 +547,7 @@ mod tests {
                     ..lockstep::Plan::default()
                 },
                 slow: seats,
+                way: None,
             },
             Event::Slept {
                 away: Duration::from_secs(7),

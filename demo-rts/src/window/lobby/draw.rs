@@ -1,6 +1,7 @@
 //! The picture of the lobby.
 
 use super::{CHAT_BYTES, Kind, Lobby, PAGE, Pressed};
+use crate::options::PlanChoice;
 use crate::peer::{BUILD, Bots, Peer};
 use crate::window::canvas::Rect;
 use crate::window::letters::Weight;
@@ -127,7 +128,7 @@ impl Lobby {
             let mut terms = words::long_terms(setup);
             let pace = match (&self.kind, self.terms) {
                 (Kind::Host { plan, .. }, _) => Some((*plan, self.front.common.turns)),
-                (Kind::Join, Some((_, plan))) => Some((plan, None)),
+                (Kind::Join, Some(terms)) => Some((PlanChoice::of(&terms), None)),
                 _ => None,
             };
             if let Some((plan, most)) = pace {

@@ -23,8 +23,7 @@ fn a_flood_of_chat_in_the_lobby_is_bounded() {
         let fault = lockstep::Fault::Flood;
         let lobby = Event::Lobby {
             peers: Vec::new(),
-            seats: 2,
-            plan: Plan::default(),
+            terms: Terms::default(),
         };
         keep(
             &mut kept,

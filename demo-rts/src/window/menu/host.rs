@@ -49,7 +49,7 @@ impl Hosting {
             bots: 0,
             level: 1,
             address: "0.0.0.0:0".to_owned(),
-            plan: plan.unwrap_or(USUAL_PLAN),
+            plan: plan.unwrap_or(0),
             on_slow: 0,
             on_desync: 0,
             absent: 0,
@@ -70,7 +70,7 @@ impl Hosting {
         common.map_seed = Some(seed);
         common.map = Some(self.place.kind());
         common.minutes = Some(self.length.minutes());
-        let plan = options::plan(PLANS[self.plan]).and_then(options::networked);
+        let plan = options::plan_choice(PLANS[self.plan]);
         common.plan = Some(plan.map_err(|why| why.to_string())?);
         let level = LEVELS[self.level];
         let part = Part::Host {
@@ -169,6 +169,5 @@ impl Screen for Hosting {
     }
 }
 
-const PLANS: [&str; 4] = ["50x4", "100x2", "200x2", "400x2"];
-const USUAL_PLAN: usize = 2;
+const PLANS: [&str; 4] = ["adaptive", "100x2", "200x2", "400x2"];
 const ADDRESS_BYTES: usize = 64;

@@ -1,12 +1,12 @@
 //! Texts of menu and lobby.
 
 use crate::bot::Level;
+use crate::options::PlanChoice;
 use crate::peer::Way;
 use crate::plain;
 use crate::window::settings::Colours;
 use crate::words::clock;
 use crate::world::{MapKind, Scenario, Setup};
-use lockstep::Plan;
 use std::time::Duration;
 
 pub const SUBTITLE: &str = "A small real-time strategy game in lockstep";
@@ -32,8 +32,8 @@ pub const BOTS: &str = "Bots";
 pub const ADDRESS: &str = "Address";
 pub const ADDRESS_HINT: &str = "address:port, such as 0.0.0.0:4433";
 pub const PLAN: &str = "Turns";
-pub const PLAN_TIP: &str =
-    "Shorter turns respond sooner; longer turns tolerate a slower network. 200x2 suits most.";
+pub const PLAN_TIP: &str = "Adaptive: a click is answered about as fast as the slowest link allows. Else milliseconds in a turn x turns of delay: \
+     at 200x2 a click is answered within 400 ms, on links of up to 200 ms one way.";
 pub const ON_DESYNC: &str = "On desync";
 pub const REMOVE_MINORITY: &str = "Remove minority";
 pub const END_FOR_ALL: &str = "End match";
@@ -352,7 +352,7 @@ pub fn asks(name: &str, address: &str) -> String {
     format!("{name} ({place}) asks to join")
 }
 
-pub fn pace(plan: Plan, most: Option<u32>) -> String {
+pub fn pace(plan: PlanChoice, most: Option<u32>) -> String {
     match most {
         Some(turns) => format!("Turns: {plan}, at most {turns}."),
         None => format!("Turns: {plan}."),

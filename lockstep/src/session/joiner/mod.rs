@@ -400,7 +400,7 @@ impl Joiner {
     fn asks_for_admission(&self) -> bool {
         let world = self.world.running().zip(self.known.as_ref());
         let near = world.is_some_and(|(world, known)| {
-            let delay = known.log.start().terms.plan.delay_turns;
+            let delay = known.log.ahead().fold().plan.delay_turns;
             self.follow.is_near(world.executed, delay)
         });
         // A log that has not come to the branch is none to go on from in it.

@@ -64,7 +64,7 @@ pub(crate) fn batch(turn: u32) -> Batch {
         checksums: Vec::new(),
         complete: 0,
         log_hash: LogHash([0; 16]),
-        slack_ms: Vec::new(),
+        way_ms: Vec::new(),
         load: 0,
         leaving: false,
         epoch: 0,

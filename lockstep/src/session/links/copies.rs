@@ -104,6 +104,11 @@ impl Copies {
         }
     }
 
+    /// Whether the batch of a turn has left, and is not acknowledged.
+    pub(crate) fn holds(&self, turn: u32) -> bool {
+        self.0.iter().any(|sent| sent.turn == turn)
+    }
+
     /// When the next copy of a turn's batch is due, which the other end needs at `needed`. `None`: it has not left yet.
     pub(crate) fn next(&self, turn: u32, needed: Duration, link: &Measured) -> Option<Duration> {
         let sent = self.0.iter().find(|sent| sent.turn == turn)?;

@@ -3,11 +3,11 @@
 
 use super::Step;
 use super::room::{Occupant, Room};
-use crate::log::SignatureSet;
+use crate::log::{SignatureSet, Terms};
 use crate::session::core::Core;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, Incarnation, JoinRefused, Limits, LinkId, MatchId, PeerId, Plan};
+use crate::{EndReason, Fault, Incarnation, JoinRefused, Limits, LinkId, MatchId, PeerId};
 use sim::Checksum;
 use std::time::Duration;
 
@@ -21,9 +21,8 @@ pub(super) struct Patience {
 /// How a lobby is kept on its host's side.
 #[derive(Clone, Copy)]
 pub(super) struct Customs {
-    /// Seats and plan of the match, as they are announced.
-    pub(super) seats: u8,
-    pub(super) plan: Plan,
+    /// The terms of the match, as they are announced.
+    pub(super) terms: Terms,
     /// Time between two announcements of the occupants, if they are announced. Where it is zero, each change is
     /// announced, and may settle the lobby, at once.
     pub(super) announce_every: Option<Duration>,

@@ -369,6 +369,7 @@ impl HostSide {
             Ok((occupant, welcome)) => {
                 core.admit(link);
                 self.room.enter(link, occupant);
+                self.pings.ask_now();
                 if let Some(welcome) = welcome {
                     core.send(link, &welcome);
                 }
@@ -379,7 +380,7 @@ impl HostSide {
 
     /// Asks the host's player to let a peer in.
     fn ask(&mut self, core: &mut Core, request: Request) {
-        let (link, seats) = (request.link, self.customs.seats);
+        let (link, seats) = (request.link, self.customs.terms.seats);
         if self.room.free_seats(seats).is_empty() {
             return core.refuse(link, JoinRefused::Full { seats });
         }
@@ -605,8 +606,7 @@ impl HostSide {
         self.broadcast(core, &Control::Lobby(entries.clone()));
         core.event(Event::Lobby {
             peers: entries.into_iter().map(LobbyPeer::from).collect(),
-            seats: self.customs.seats,
-            plan: self.customs.plan,
+            terms: self.customs.terms,
         });
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Guests are asked this often, and told what the last answers took.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// So often until the first answer: an adaptive match begins with the plan that it asks for.
+const ASK_FIRST: Duration = Duration::from_millis(100);
 
 /// Round trips to the guests, as their host measures them.
 #[derive(Default)]
@@ -21,6 +23,11 @@ impl Pings {
         (!alone || !self.known.is_empty()).then_some(self.ask_at)
     }
 
+    /// A guest is new.
+    pub(crate) fn ask_now(&mut self) {
+        self.ask_at = Duration::ZERO;
+    }
+
     /// By guest, in milliseconds.
     pub(crate) fn known(&self) -> &[(PeerId, u16)] {
         &self.known
@@ -31,7 +38,13 @@ impl Pings {
         if core.now < self.ask_at {
             return;
         }
-        self.ask_at = core.now + ASK_EVERY;
+        let answers = |link| {
+            core.links
+                .get(link)
+                .is_none_or(|link| link.probed.is_some())
+        };
+        let all_answer = guests.iter().all(|(_, link)| answers(link));
+        self.ask_at = core.now + if all_answer { ASK_EVERY } else { ASK_FIRST };
         let known = guests.iter().filter_map(|(peer, link)| {
             let took = core.links.get(link)?.probed?.as_millis();
             Some((*peer, u16::try_from(took).unwrap_or(u16::MAX)))

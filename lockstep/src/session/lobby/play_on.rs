@@ -3,7 +3,9 @@
 use super::base::{Agreed, Base, Customs, Next, Patience, Standing};
 use super::room::Occupant;
 use super::{OwnPeer, Step};
-use crate::log::{Continuation, Head, Record, SignatureSet, Start, TurnFold, continued_hash};
+use crate::log::{
+    Continuation, Head, Record, SignatureSet, Start, Terms, TurnFold, continued_hash,
+};
 use crate::session::core::Core;
 use crate::session::{ConfigError, Output};
 use crate::{EndReason, LogHash, Moment, PeerId, Plan};
@@ -73,8 +75,10 @@ impl PlayOn {
         let follows = head.continued(&continuation, signer);
         follows.map_err(|_| ConfigError::Moment)?;
         let customs = Customs {
-            seats: head.start().terms.seats,
-            plan,
+            terms: Terms {
+                plan,
+                ..head.start().terms
+            },
             announce_every: None,
             duplicates: Patience {
                 quiet: Duration::MAX,

@@ -76,7 +76,7 @@ impl Player {
     pub(super) fn forget_old(&mut self, core: &mut Core) {
         let complete = self.ledger.window.complete();
         self.ledger.batches.forget_before(complete);
-        let delay = u32::from(self.turns.plan().delay_turns);
+        let delay = self.ledger.places.start().terms.longest_delay();
         let lag = core.limits.unexecuted_turns + 2 * delay + 8;
         let late = self.verify.end_late_reports(lag, &self.ledger);
         self.act_on(core, late);

@@ -97,7 +97,7 @@ impl Player {
         let change = changes.last().cloned();
         let change = change.expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let delay = u32::from(start.terms.plan.delay_turns);
+        let delay = start.terms.longest_delay();
         let all = Peers::first(start.roster.len());
         // Another peer may have come back so shortly before that its batches are still empty by rule.
         let tenures = all.iter().map(|at| {

@@ -81,7 +81,7 @@ impl Player {
     pub(super) fn tell_met_branches(&mut self, core: &mut Core) {
         let own = self.match_id();
         let stands_still = self.membership.has_lost_quorum();
-        let delay = u32::from(self.turns.plan().delay_turns);
+        let delay = self.ledger.places.start().terms.longest_delay();
         let final_turns = self.ledger.window.complete().saturating_sub(delay);
         for (left, branch) in self.met.tell(|left| left != own || stands_still) {
             let turn = TurnNumber(branch.turns);

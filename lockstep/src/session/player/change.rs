@@ -281,7 +281,7 @@ impl Player {
         };
         let at = usize::from(joins.peer);
         let cut = change.value.cut;
-        let first = cut + u32::from(self.turns.plan().delay_turns);
+        let first = cut + self.ledger.places.start().terms.longest_delay();
         self.ledger.places.readmit(joins, change);
         self.ledger.batches.readmit(at, first);
         self.dialling.readmit(at, core.now);

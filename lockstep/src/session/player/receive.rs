@@ -2,7 +2,7 @@
 
 use super::Player;
 use super::apply::BATCHES;
-use crate::log::{Document, Equivocation, NO_SLACK, SignedBatch};
+use crate::log::{Document, Equivocation, NO_WAY, SignedBatch};
 use crate::session::core::Core;
 use crate::session::rejoin::GIVE_UP;
 use crate::session::turns::{Arrival, Collected};
@@ -34,14 +34,21 @@ impl Player {
         }
     }
 
-    /// Takes a batch that came by a link, whichever peer signed it.
-    pub(super) fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
+    /// Takes a batch that came by a link, whichever peer signed it, and whether it `is_copy` of what has left there before.
+    pub(super) fn receive_batch(
+        &mut self,
+        core: &mut Core,
+        link: LinkId,
+        signed: SignedBatch,
+        is_copy: bool,
+    ) {
         let signer = usize::from(signed.peer);
         let from_signer = self.member_of(core, link) == Some(signer);
         let quality = core.links.get(&link).map(|link| &link.quality);
         let arrival = Arrival {
             now: core.now,
             epoch: self.membership.epoch(),
+            is_direct: from_signer && !is_copy,
             round_trip: quality
                 .filter(|_| from_signer)
                 .and_then(|of| of.fresh_rtt(core.now)),
@@ -89,9 +96,9 @@ impl Player {
             Ok(report) => report,
             Err(named) => return self.act_on(core, named),
         };
-        let slack = batch.slack_ms.get(self.ledger.places.me()).copied();
-        if let Some(slack) = slack.filter(|slack| *slack != NO_SLACK) {
-            self.turns.note_slack(at, slack, &self.ledger);
+        let way = batch.way_ms.get(self.ledger.places.me()).copied();
+        if let Some(way) = way.filter(|way| *way != NO_WAY) {
+            self.turns.note_way(at, way, &self.ledger);
         }
         let voters = self.membership.voters();
         self.turns.note_snapshot(at, turn, &self.ledger, voters);
@@ -124,7 +131,7 @@ impl Player {
             }
         }
         for batch in &shown {
-            self.receive_batch(core, link, batch.clone());
+            self.receive_batch(core, link, batch.clone(), true);
         }
         if self.voter_of(core, link).is_some() {
             let signer = core.signer.as_ref();
@@ -165,7 +172,11 @@ impl Player {
         if !self.membership.has(at) || self.membership.is_out() {
             return;
         }
-        if end.turns > self.turns.reach(self.ledger.window.complete()) {
+        if end.turns
+            > self
+                .turns
+                .reach(&self.ledger.places, self.ledger.window.complete())
+        {
             // The others went on while this peer leaves, or without it, and it has not heard of that yet.
             return;
         }

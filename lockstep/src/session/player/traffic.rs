@@ -53,8 +53,8 @@ impl Player {
             return;
         }
         let from: Peers = packet.batches.iter().map(|batch| batch.peer).collect();
-        for batch in packet.batches {
-            self.receive_batch(core, id, batch);
+        for (batch, is_copy) in packet.batches.into_iter().zip(packet.copies) {
+            self.receive_batch(core, id, batch, is_copy);
         }
         if let Some(link) = core.links.get_mut(&id)
             && (from.iter().any(|at| self.is_news(link, usize::from(at)))
@@ -307,6 +307,7 @@ impl Player {
             .collect();
         let heard = self.heard(core);
         let head = TurnPacket::head_len(self.ledger.places.len());
+        let me = self.ledger.places.me();
         let mut batches = batches.into_iter().peekable();
         for _ in 0..PACKETS_AT_ONCE {
             let mut room = MAX_DATAGRAM - head;
@@ -320,7 +321,10 @@ impl Player {
                 batches.next_if(|(_, batch)| batch.encoded_len() <= room)
             {
                 room -= batch.encoded_len();
-                turns.push((usize::from(batch.peer), turn));
+                let at = usize::from(batch.peer);
+                turns.push((at, turn));
+                let copies = &core.links[&id].quality.copies;
+                packet.copies.push(at != me || copies.holds(turn.0));
                 packet.batches.push(batch);
             }
             packet.held = self.ledger.batches.all_until().map(TurnNumber).collect();
@@ -345,7 +349,7 @@ impl Player {
             link.quality.sent(core.now, bytes);
             link.quality.told = told;
             for (at, turn) in turns {
-                if at == self.ledger.places.me() {
+                if at == me {
                     link.quality.copies.left(turn.0, core.now);
                 }
                 link.quality

@@ -65,7 +65,7 @@ impl Branch {
 impl FinalTurns {
     /// Of a log that an earlier run has recorded: all but as many as the command delay.
     pub(crate) fn of(log: &VerifiedLog) -> Self {
-        let delay = u32::from(log.head().fold().plan.delay_turns);
+        let delay = log.start().terms.longest_delay();
         let turns = log.head().turns().saturating_sub(delay);
         let hash = log.hash_after(turns);
         FinalTurns {

@@ -174,14 +174,14 @@ impl Follow {
             self.confirmed_at = now;
             return Confirmed::Unattested;
         }
-        let plan = log.start().terms.plan;
-        let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
+        let terms = &log.start().terms;
+        let lag = (CONFIRM.as_millis() / terms.shortest_turn().as_millis()) as u32;
         let lag = match log.is_reset() {
             true => lag.max(unexecuted_turns),
             false => lag,
         };
         let turns = log.ahead().turns();
-        let most = log.confirmed().turns() + lag + 2 * u32::from(plan.delay_turns) + 8;
+        let most = log.confirmed().turns() + lag + 2 * terms.longest_delay() + 8;
         let has_all = self.reported.is_some_and(|(has, _)| turns >= has);
         if has_all && (turns > most || log.lacks_a_change()) {
             return Confirmed::Unattested;

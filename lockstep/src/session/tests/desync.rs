@@ -337,6 +337,7 @@ fn tells_both(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Optio
         return None;
     };
     packet.batches.extend(lie.batches);
+    packet.copies.extend(lie.copies);
     Some(Datagram::Turns(packet).encode())
 }
 

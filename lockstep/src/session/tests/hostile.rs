@@ -386,7 +386,7 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
             checksums: Vec::new(),
             complete: 0,
             log_hash: LogHash([0; 16]),
-            slack_ms: Vec::new(),
+            way_ms: Vec::new(),
             load: 0,
             leaving: false,
             epoch: 0,

@@ -45,7 +45,7 @@ fn lobby_tells_all_peers_the_seats_and_the_plan() {
     let net = in_the_lobby();
     for at in 0..2 {
         let told = net.peers[at].events.iter().find_map(|event| match event {
-            Event::Lobby { seats, plan, .. } => Some((*seats, *plan)),
+            Event::Lobby { terms, .. } => Some((terms.seats, terms.plan)),
             _ => None,
         });
         assert_eq!(told, Some((3, Plan::default())), "as peer {at} is told");

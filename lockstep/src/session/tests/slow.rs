@@ -6,7 +6,9 @@ use crate::log::{STALL_BUDGET, TurnFold};
 
 fn plans(peer: &Peer) -> Vec<(TurnNumber, u16, Vec<Seat>)> {
     let changes = peer.events.iter().filter_map(|event| match event {
-        Event::PlanChanged { turn, plan, slow } => Some((*turn, plan.tick_ms, slow.clone())),
+        Event::PlanChanged {
+            turn, plan, slow, ..
+        } => Some((*turn, plan.tick_ms, slow.clone())),
         _ => None,
     });
     changes.collect()

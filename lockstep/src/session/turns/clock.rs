@@ -1,18 +1,21 @@
 //! The clock of turns: when the next one is due, and how this peer falls in line with the others.
 //!
-//! No wall clock. The offset between two peers is half the difference of their mutual slack; only a peer that is ahead of
-//! the median slows down. The sum of both does not depend on clocks: where it is less than of late, a batch was lost on
-//! the way and came as a copy, and the two slacks tell nothing of the offset.
+//! No wall clock. A way is the time from the sealing of a batch to its arrival, if both clocks agree. The offset between two
+//! peers is half the difference of their mutual ways; only a peer that is ahead of the median slows down. The sum of both
+//! does not depend on clocks: where it is more than of late, a batch was lost on the way and came as a copy, and the two
+//! ways tell nothing of the offset.
 
-use crate::log::NO_SLACK;
+use crate::log::NO_WAY;
 use std::time::Duration;
 
-/// How often slack is reported, in batches' time.
-const SLACK_EVERY: Duration = Duration::from_secs(1);
+/// How often ways are reported.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Being ahead by no more is in line.
 const IN_LINE_MS: i64 = 4;
-/// Mutual slack that is less by so much than the most of the last reports is that of a copy.
+/// Mutual ways that are longer by so much than the shortest of the last reports are those of a copy.
 const OF_A_COPY_MS: i32 = 15;
+/// The longest way that is reported, in milliseconds.
+const LONGEST_MS: i64 = 30_000;
 /// The reports that count as of late. Links change.
 const OF_LATE: usize = 8;
 
@@ -23,31 +26,31 @@ pub(super) struct Clock {
     slew: Duration,
     reported_at: Duration,
     /// By place.
-    slacks: Vec<Slack>,
+    ways: Vec<Ways>,
 }
 
-/// How long before they were due batches of one peer, and of this one there, arrived: milliseconds.
+/// How long after this peer had sealed its own batches those of one peer came, and this one's there: milliseconds.
 #[derive(Clone, Copy, Default)]
-struct Slack {
-    /// The least here, since the last report of this peer.
+struct Ways {
+    /// The longest here, since the last report of this peer.
     here: Option<i16>,
     /// The same over the time of that report.
     reported: Option<i16>,
-    /// The least of this peer's batches there, as the other peer last reported.
+    /// The longest of this peer's batches there, as the other peer last reported.
     there: Option<i16>,
     /// The same, the last time that it was not of a copy.
     direct: Option<i16>,
-    /// The mutual slack at the last reports of the other peer, the newest first.
+    /// The mutual ways at the last reports of the other peer, the newest first.
     mutual: [Option<i32>; OF_LATE],
 }
 
-impl Slack {
-    /// The other peer has reported. Mutual slack is known once both have.
-    fn reported(&mut self, slack: i16) {
-        self.there = Some(slack);
+impl Ways {
+    /// The other peer has reported. Mutual ways are known once both have.
+    fn reported(&mut self, way_ms: i16) {
+        self.there = Some(way_ms);
         if let Some(here) = self.reported {
             self.mutual.rotate_right(1);
-            self.mutual[0] = Some(i32::from(slack) + i32::from(here));
+            self.mutual[0] = Some(i32::from(way_ms) + i32::from(here));
         }
         if !self.is_of_copy() {
             self.direct = self.there;
@@ -55,15 +58,16 @@ impl Slack {
     }
 
     fn is_of_copy(&self) -> bool {
-        let most = self.mutual.iter().flatten().max();
-        most.zip(self.mutual[0])
-            .is_some_and(|(most, newest)| newest + OF_A_COPY_MS < *most)
+        let least = self.mutual.iter().flatten().min();
+        least
+            .zip(self.mutual[0])
+            .is_some_and(|(least, newest)| newest > *least + OF_A_COPY_MS)
     }
 
     /// How far this peer is ahead of the other one, in milliseconds, if both have reported. A peer with
     /// reports of copies alone counts as in line: without it another peer's word would weigh more.
     fn ahead(&self) -> Option<i64> {
-        let ahead = i64::from(self.there?) - i64::from(self.reported?);
+        let ahead = i64::from(self.reported?) - i64::from(self.there?);
         Some(if self.is_of_copy() { 0 } else { ahead / 2 })
     }
 }
@@ -74,7 +78,7 @@ impl Clock {
             due,
             slew: Duration::ZERO,
             reported_at: now,
-            slacks: vec![Slack::default(); peers],
+            ways: vec![Ways::default(); peers],
         }
     }
 
@@ -94,20 +98,19 @@ impl Clock {
         self.due = began + turn + step;
     }
 
-    /// A batch of a peer arrives that is due then.
-    pub(super) fn arrived(&mut self, at: usize, due: Duration, now: Duration) {
-        let slack_ms = due.as_millis() as i64 - now.as_millis() as i64;
-        let slack = slack_ms.clamp(-30_000, 30_000) as i16;
-        let here = &mut self.slacks[at].here;
-        *here = Some(here.map_or(slack, |least| least.min(slack)));
+    /// A batch of a peer came so long after this peer had sealed its own.
+    pub(super) fn arrived(&mut self, at: usize, way_ms: i64) {
+        let way = way_ms.clamp(-LONGEST_MS, LONGEST_MS) as i16;
+        let here = &mut self.ways[at].here;
+        *here = Some(here.map_or(way, |longest| longest.max(way)));
     }
 
-    /// A peer reports the slack of this one's batches there. The `gone` are out of line for good.
-    pub(super) fn reported(&mut self, at: usize, slack: i16, gone: impl Fn(usize) -> bool) {
-        self.slacks[at].reported(slack);
-        let of = self.slacks.iter().enumerate();
+    /// A peer reports the way of this one's batches there. The `gone` are out of line for good.
+    pub(super) fn reported(&mut self, at: usize, way_ms: i16, gone: impl Fn(usize) -> bool) {
+        self.ways[at].reported(way_ms);
+        let of = self.ways.iter().enumerate();
         let of = of.filter(|(at, _)| !gone(*at));
-        let mut ahead: Vec<i64> = of.filter_map(|(_, slack)| slack.ahead()).collect();
+        let mut ahead: Vec<i64> = of.filter_map(|(_, ways)| ways.ahead()).collect();
         ahead.sort_unstable();
         let lower = ahead.len().saturating_sub(1) / 2;
         let median = ahead.get(lower).copied().unwrap_or(0);
@@ -115,35 +118,35 @@ impl Clock {
         self.slew = Duration::from_millis(correction as u64);
     }
 
-    /// What the next batch reports, by place; nothing where no report is due.
-    pub(super) fn report(&mut self, now: Duration) -> Vec<i16> {
-        let is_late = |slack: &Slack| slack.here.is_some_and(|slack| slack < 0);
-        let late = self.slacks.iter().any(is_late);
-        if self.slacks.len() == 1 || !late && now < self.reported_at + SLACK_EVERY {
+    /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
+    pub(super) fn report(&mut self, now: Duration, budget_ms: i16) -> Vec<i16> {
+        let is_late = |ways: &Ways| ways.here.is_some_and(|way| way > budget_ms);
+        let late = self.ways.iter().any(is_late);
+        if self.ways.len() == 1 || !late && now < self.reported_at + REPORT_EVERY {
             return Vec::new();
         }
         self.reported_at = now;
-        let report = self.slacks.iter_mut().map(|slack| {
-            slack.reported = slack.here.take();
-            slack.reported.unwrap_or(NO_SLACK)
+        let report = self.ways.iter_mut().map(|ways| {
+            ways.reported = ways.here.take();
+            ways.reported.unwrap_or(NO_WAY)
         });
         report.collect()
     }
 
-    /// How long before they are needed batches of this peer arrive at another one, in milliseconds, if none is lost.
-    pub(super) fn slack_there(&self, at: usize) -> Option<i16> {
-        self.slacks[at].direct
+    /// How long batches of this peer take to another one, in milliseconds, if none is lost.
+    pub(super) fn way_there(&self, at: usize) -> Option<i16> {
+        self.ways[at].direct
     }
 
     /// Another run of a peer's process has its place.
     pub(super) fn readmit(&mut self, at: usize) {
-        self.slacks[at] = Slack::default();
+        self.ways[at] = Ways::default();
     }
 
-    /// Slack of a peer's batches here, and of this peer's there, over the last reports.
-    pub(super) fn slack(&self, at: usize) -> (Option<i16>, Option<i16>) {
-        let slack = self.slacks[at];
-        (slack.reported, slack.there)
+    /// The longest way of a peer's batches here, and of this peer's there, over the last reports.
+    pub(super) fn ways(&self, at: usize) -> (Option<i16>, Option<i16>) {
+        let ways = self.ways[at];
+        (ways.reported, ways.there)
     }
 }
 
@@ -156,11 +159,11 @@ mod tests {
     #[test]
     fn a_peer_that_is_ahead_slows_down_by_no_more_than_a_twentieth() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-        // Its batches come here 10 ms before they are due, and this peer's there 70 ms.
-        clock.arrived(1, MS * 110, MS * 100);
-        assert_eq!(clock.report(MS * 1_000), [NO_SLACK, 10]);
-        clock.reported(1, 70, |_| false);
-        assert_eq!(clock.slack(1), (Some(10), Some(70)));
+        // Its batches take 90 ms here, and this peer's 30 ms there.
+        clock.arrived(1, 90);
+        assert_eq!(clock.report(MS * 1_000, 100), [NO_WAY, 90]);
+        clock.reported(1, 30, |_| false);
+        assert_eq!(clock.ways(1), (Some(90), Some(30)));
         clock.begin(Duration::ZERO, MS * 100, MS * 100);
         assert_eq!(clock.due(), MS * 105, "a third of 30 ms is to do");
         clock.begin(clock.due(), MS * 100, MS * 100);
@@ -172,41 +175,40 @@ mod tests {
     #[test]
     fn a_peer_behind_and_one_that_is_gone_change_nothing() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-        clock.arrived(1, MS * 170, MS * 100);
-        clock.report(MS * 1_000);
-        clock.reported(1, 10, |_| false);
+        clock.arrived(1, 30);
+        clock.report(MS * 1_000, 100);
+        clock.reported(1, 90, |_| false);
         assert_eq!(clock.slew, Duration::ZERO);
-        clock.reported(1, 500, |at| at == 1);
+        clock.reported(1, -400, |at| at == 1);
         assert_eq!(clock.slew, Duration::ZERO);
     }
 
     #[test]
     fn a_batch_that_came_as_a_copy_says_nothing_of_clocks() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-        let mut slew = |second: u32, here: u32, there: i16| {
-            let now = MS * 1_000 * second;
-            clock.arrived(1, now + MS * here, now);
-            clock.report(now);
+        let mut slew = |second: u32, here: i64, there: i16| {
+            clock.arrived(1, here);
+            clock.report(MS * 1_000 * second, 200);
             clock.reported(1, there, |_| false);
             clock.slew
         };
-        assert_eq!(slew(1, 140, 140), Duration::ZERO);
-        assert_eq!(slew(2, 20, 140), Duration::ZERO, "a copy came");
-        assert_eq!(slew(3, 130, 150), MS * 3, "it is 10 ms ahead");
+        assert_eq!(slew(1, 60, 60), Duration::ZERO);
+        assert_eq!(slew(2, 180, 60), Duration::ZERO, "a copy came");
+        assert_eq!(slew(3, 70, 50), MS * 3, "it is 10 ms ahead");
         // A slower link is all that there is, after a while.
-        let slews: Vec<Duration> = (4..13).map(|second| slew(second, 20, 80)).collect();
+        let slews: Vec<Duration> = (4..13).map(|second| slew(second, 180, 120)).collect();
         assert!(slews[..7].iter().all(Duration::is_zero), "{slews:?}");
         assert_eq!(slews[8], MS * 10);
     }
 
     #[test]
-    fn a_late_batch_is_reported_at_once_and_slack_each_second() {
+    fn a_late_batch_is_reported_at_once_and_ways_each_second() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-        clock.arrived(1, MS * 100, MS * 90);
-        assert!(clock.report(MS * 500).is_empty());
-        clock.arrived(1, MS * 300, MS * 310);
-        assert_eq!(clock.report(MS * 501), [NO_SLACK, -10]);
-        assert!(clock.report(MS * 600).is_empty());
-        assert_eq!(clock.report(MS * 1_501), [NO_SLACK, NO_SLACK]);
+        clock.arrived(1, 90);
+        assert!(clock.report(MS * 500, 100).is_empty());
+        clock.arrived(1, 110);
+        assert_eq!(clock.report(MS * 501, 100), [NO_WAY, 110]);
+        assert!(clock.report(MS * 600, 100).is_empty());
+        assert_eq!(clock.report(MS * 1_501, 100), [NO_WAY, NO_WAY]);
     }
 }

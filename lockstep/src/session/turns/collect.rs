@@ -3,7 +3,7 @@
 use super::Turns;
 use crate::Fault;
 use crate::log::{Batch, Equivocation, Peers, SignedBatch};
-use crate::session::ledger::{Held, Ledger};
+use crate::session::ledger::{Held, Ledger, Places};
 use crate::sign::Signer;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) struct Arrival<'a> {
     pub now: Duration,
     pub epoch: u32,
+    /// It comes from its signer, and for the first time.
+    pub is_direct: bool,
     /// The round trip of its link, where that leads to its signer.
     pub round_trip: Option<Duration>,
     /// Peers that have signed two batches for one turn: a cheat may leave in one history and not in the other.
@@ -71,7 +73,7 @@ impl Turns {
             };
         }
         let first = u32::from(places.start().terms.plan.delay_turns);
-        if turn < first || turn >= self.reach(window.complete()) {
+        if turn < first || turn >= self.reach(places, window.complete()) {
             return Collected::OutOfReach;
         }
         let last = batches.leaves(at);
@@ -85,13 +87,8 @@ impl Turns {
         let mut seats = batch.entries.iter().map(|entry| entry.seat);
         let wrong_seat = seats.any(|seat| !peer.seats.contains(&seat));
         let ahead = turn.saturating_sub(window.complete());
-        let due = self.clock.due() + self.fold.plan.turn() * ahead;
-        self.clock.arrived(at, due, arrival.now);
-        if let Some(round_trip) = arrival.round_trip {
-            let slack_ms = due.as_millis() as i64 - arrival.now.as_millis() as i64;
-            let budget = self.network_budget();
-            self.leads.note(at, slack_ms, round_trip, budget);
-        }
+        let own = batches.get(places.me(), turn).map(|own| own.arrived);
+        self.note_arrival(at, own, ahead, arrival);
         let held = Held {
             signed,
             batch,
@@ -105,8 +102,24 @@ impl Turns {
         }
     }
 
+    /// Takes note of the way of a batch for the turn `ahead` of the next one, for which this peer has sealed its own then,
+    /// if it has. How long a copy takes tells of losses: it counts where it came too late.
+    fn note_arrival(&mut self, at: usize, own: Option<Duration>, ahead: u32, of: &Arrival<'_>) {
+        let plan = self.fold.plan;
+        let millis = |time: Duration| time.as_millis() as i64;
+        let due = self.clock.due() + plan.turn() * ahead;
+        let sealed = own.map_or(millis(due) - millis(plan.network_budget()), millis);
+        let way_ms = millis(of.now) - sealed;
+        if of.is_direct || of.now > due {
+            self.clock.arrived(at, way_ms);
+        }
+        if let Some(round_trip) = of.round_trip {
+            self.leads.note(at, (way_ms, of.is_direct), round_trip);
+        }
+    }
+
     /// The first turn that no correct peer can have come to, where so many are complete.
-    pub(crate) fn reach(&self, complete: u32) -> u32 {
-        complete + 2 * u32::from(self.fold.plan.delay_turns) + 8
+    pub(crate) fn reach(&self, places: &Places, complete: u32) -> u32 {
+        complete + 2 * places.start().terms.longest_delay() + 8
     }
 }

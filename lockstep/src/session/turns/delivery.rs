@@ -293,6 +293,7 @@ impl Delivery {
 mod tests {
     use super::*;
     use crate::Plan;
+    use crate::log::Terms;
     use crate::session::ledger::fixture::{ledger, start};
 
     /// The delivery of one of so many peers, before any turn.
@@ -305,7 +306,7 @@ mod tests {
         };
         let peers_in_all = usize::from(peers);
         let kept = (
-            Snapshots::new(Plan::default(), peers_in_all),
+            Snapshots::new(&Terms::default(), peers_in_all),
             RetractionBuffer::new(peers_in_all),
         );
         let load = Load::new(Duration::ZERO, 0);

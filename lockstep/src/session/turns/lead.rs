@@ -1,13 +1,12 @@
 //! How long before its deadline each peer's batches leave: a peer that seals late has seen the commands of all others.
 //!
-//! In time, a batch leaves once the turn that calls for it is over: the network's budget before its deadline. So batches of
-//! two peers that do so come to each other with a slack of the budget less the way. A clock that is behind lessens one
-//! slack and adds as much to the other, and both ways together are the round trip. What two budgets exceed the two slacks
-//! and the round trip by is how late the other peer seals. Jitter and loss delay batches, too: the worst of a second is
-//! compared with the worst, a good one with the round trip, and what counts is the median of a minute.
+//! In time, a batch leaves once the turn that calls for it is over: the network's budget before its deadline, at all peers
+//! at once. A clock that is behind makes one way longer and the other one shorter by as much, and both ways together are the
+//! round trip. What they exceed it by is how late the other peer seals. Jitter and loss delay batches, too: the worst of a
+//! second is compared with the worst, a good one with the round trip, and what counts is the median of a minute.
 //!
-//! One of the two slacks is the other peer's word. A peer may lie with it, and then seems to have a clock that is behind:
-//! its slack here is small, and it tells of a large one there. A peer may delay all that it sends: then its link is slow.
+//! One of the two ways is the other peer's word. A peer may lie with it, and then seems to have a clock that is behind:
+//! the way from it is long, and it tells of a short one there. A peer may delay all that it sends: then its link is slow.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,8 +31,9 @@ pub(super) struct Leads(Vec<Sealing>);
 /// When a peer seals.
 #[derive(Clone, Default)]
 struct Sealing {
-    /// How much later than over a link without delays its batches came since the last report, in milliseconds.
-    came: Vec<i64>,
+    /// How long after this peer had sealed its own its batches came since the last report, in milliseconds, and whether each
+    /// came for the first time, as it says.
+    came: Vec<(i64, bool)>,
     round_trip: Duration,
     /// How late it sealed by each of the newest reports, in milliseconds.
     late: VecDeque<i16>,
@@ -45,32 +45,36 @@ impl Leads {
         Leads(vec![Sealing::default(); peers])
     }
 
-    /// A batch came `slack_ms` before its deadline by a link of this round trip, where it leaves `budget` before that.
+    /// A batch came by a link of this round trip so long after this peer had sealed its own, for the first time or as a copy.
     pub(super) fn note(
         &mut self,
         at: usize,
-        slack_ms: i64,
+        (way_ms, is_direct): (i64, bool),
         round_trip: Duration,
-        budget: Duration,
     ) {
         let of = &mut self.0[at];
         of.round_trip = round_trip;
         if of.came.len() < MOST_BATCHES {
-            of.came.push(budget.as_millis() as i64 - slack_ms);
+            of.came.push((way_ms, is_direct));
         }
     }
 
-    /// A peer reports the least slack of this one's batches there.
-    pub(super) fn note_report(&mut self, at: usize, slack_ms: i16, budget: Duration) {
+    /// A peer reports the longest way of this one's batches there.
+    pub(super) fn note_report(&mut self, at: usize, way_ms: i16) {
         let of = &mut self.0[at];
         if of.came.len() < LEAST_BATCHES {
             return;
         }
-        let mut came = std::mem::take(&mut of.came);
+        // Copies count where nothing else came: a peer that calls all of its batches copies hides nothing.
+        let all = std::mem::take(&mut of.came);
+        let direct = all.iter().filter(|(_, is_direct)| *is_direct);
+        let is_enough = direct.count() >= LEAST_BATCHES;
+        let counts = all.iter().filter(|(_, is_direct)| *is_direct || !is_enough);
+        let mut came: Vec<i64> = counts.map(|(way_ms, _)| *way_ms).collect();
         came.sort_unstable();
         // Even on a bad link one batch in four comes at once, as do the probes that measure the round trip.
         let (good, worst) = (came[came.len() / 4], came[came.len() - 1]);
-        let there = budget.as_millis() as i64 - i64::from(slack_ms);
+        let there = i64::from(way_ms);
         // The report is of the worst, which is taken to be as bad there as here.
         let late = good + there - (worst - good) - of.round_trip.as_millis() as i64;
         of.late.truncate(KEPT - 1);
@@ -136,12 +140,10 @@ mod tests {
         for second in 0..KEPT {
             let way = |batch: usize| ways[(second * 5 + batch) % ways.len()];
             for batch in 0..5 {
-                let slack = 200 - late_ms - behind_ms - way(batch);
-                leads.note(at, slack, rtt, BUDGET);
+                leads.note(at, (late_ms + behind_ms + way(batch), true), rtt);
             }
             let worst = (0..5).map(|batch| way(batch + 2)).max().unwrap_or(0);
-            let there = 200 + behind_ms - worst;
-            leads.note_report(at, there as i16, BUDGET);
+            leads.note_report(at, (worst - behind_ms) as i16);
         }
     }
 
@@ -219,11 +221,11 @@ mod tests {
     fn few_reports_tell_nothing_and_another_run_begins_anew() {
         let mut leads = Leads::new(2);
         let second = |leads: &mut Leads| {
-            (0..5).for_each(|_| leads.note(1, 0, RTT, BUDGET));
-            leads.note_report(1, 170, BUDGET);
+            (0..5).for_each(|_| leads.note(1, (200, false), RTT));
+            leads.note_report(1, 30);
         };
         (1..ENOUGH).for_each(|_| second(&mut leads));
-        leads.note_report(1, 0, BUDGET);
+        leads.note_report(1, 200);
         assert_eq!(leads.of(1, BUDGET), None, "a report without batches");
         second(&mut leads);
         assert_eq!(leads.of(1, BUDGET), Some(30));
@@ -240,7 +242,7 @@ mod tests {
         assert_eq!(named(&leads), [0; 0]);
         assert_eq!(leads.0[1].late.len(), KEPT);
         for _ in 0..1_000 {
-            leads.note(1, 170, RTT, BUDGET);
+            leads.note(1, (30, true), RTT);
         }
         assert_eq!(leads.0[1].came.len(), MOST_BATCHES);
     }

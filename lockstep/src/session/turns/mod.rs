@@ -26,7 +26,7 @@ use super::timers::{Timer, Timers};
 use super::{Outlook, Output};
 use crate::limits::MAX_CHAT;
 use crate::log::{
-    Formed, Keyframe, Lead, Metered, Peers, Record, RosterChange, TurnFold, Voters, What,
+    Formed, Keyframe, Lead, Peers, PlanChange, Record, RosterChange, TurnFold, Voters, What,
 };
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
@@ -127,16 +127,15 @@ impl Turns {
             due,
         } = beginning;
         let (places, turns) = (&ledger.places, world.turns);
-        let (plan, peers) = (places.start().terms.plan, places.len());
-        let per_turn = |every: Duration| (every.as_millis() / plan.turn().as_millis()).max(1);
-        let kept = (Snapshots::new(plan, peers), RetractionBuffer::new(peers));
+        let (terms, peers) = (&places.start().terms, places.len());
+        let kept = (Snapshots::new(terms, peers), RetractionBuffer::new(peers));
         let load = Load::new(now, turns.saturating_sub(world.executed));
-        let keyframe_every = keyframe_every.map(|every| per_turn(every) as u32);
+        let keyframe_every = keyframe_every.map(|every| terms.turns_in(every));
         Turns {
             // Alone there is no peer to wait for.
             stall_limit: stall_limit.filter(|_| peers > 1),
             own: OwnSeats::new(&places.peer(places.me()).seats, &fold),
-            sealed: turns + u32::from(plan.delay_turns),
+            sealed: ledger.batches.held(places.me()),
             reports: OwnReports::new(reports_from, world.executed, world.checksum),
             clock: Clock::new(due, peers, now),
             leads: Leads::new(peers),
@@ -201,24 +200,26 @@ impl Turns {
         (self.stalls.late_turns, self.stalls.total(now))
     }
 
-    /// Slack of a peer's batches here, and of this peer's there, over the last reports.
+    /// Slack of a peer's batches here, and of this peer's there, over the last reports: milliseconds before their deadline.
     pub(crate) fn slack(&self, at: usize) -> (Option<i16>, Option<i16>) {
-        self.clock.slack(at)
+        let budget = self.budget_ms();
+        let (here, there) = self.clock.ways(at);
+        let slack = |way: i16| budget.saturating_sub(way);
+        (here.map(slack), there.map(slack))
     }
 
     /// Time from the sealing of a batch until a peer needs it, to which it takes this way.
     pub(crate) fn needed_within(&self, at: usize, way: Duration) -> Duration {
-        let network = self.network_budget();
-        let there = self.clock.slack_there(at);
-        there.map_or(network, |slack_ms| {
-            let slack = Duration::from_millis(u64::try_from(slack_ms).unwrap_or(0));
-            network.min(way + slack)
+        let network = self.fold.plan.network_budget();
+        self.clock.way_there(at).map_or(network, |there_ms| {
+            let there = Duration::from_millis(u64::try_from(there_ms).unwrap_or(0));
+            network.min(way + network.saturating_sub(there))
         })
     }
 
     /// How long before their deadline a peer's batches leave, against those of all `there`.
     pub(crate) fn lead(&self, at: usize, there: impl Iterator<Item = usize>) -> Option<Lead> {
-        let budget = self.network_budget();
+        let budget = self.fold.plan.network_budget();
         Some(Lead {
             ms: self.leads.of(at, budget)?,
             usual_ms: budget.as_millis().min(LONGEST_LEAD_MS) as i16,
@@ -227,9 +228,9 @@ impl Turns {
     }
 
     /// The time from sealing a batch in time to its deadline.
-    fn network_budget(&self) -> Duration {
-        let plan = self.fold.plan;
-        plan.turn() * u32::from(plan.delay_turns.saturating_sub(1))
+    fn budget_ms(&self) -> i16 {
+        let budget = self.fold.plan.network_budget().as_millis();
+        i16::try_from(budget).unwrap_or(i16::MAX)
     }
 
     /// When the turn after `turns` turns is due, in milliseconds from now.
@@ -382,12 +383,13 @@ impl Turns {
         if let Some(seat) = formed.resumed {
             events.push(Event::Resumed { seat, turn });
         }
-        if let Some(Metered { plan, slow }) = formed.metered {
+        if let Some(PlanChange { plan, slow, way }) = formed.new_plan {
             let slow = slow.and_then(|seat| start.peer_with(seat));
             events.push(Event::PlanChanged {
                 turn: turn.next(),
                 plan,
                 slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+                way,
             });
         }
         let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
@@ -492,12 +494,11 @@ impl Turns {
         }
     }
 
-    /// A peer reports the slack of this one's batches there.
-    pub(crate) fn note_slack(&mut self, at: usize, slack: i16, ledger: &Ledger) {
+    /// A peer reports the way of this one's batches there.
+    pub(crate) fn note_way(&mut self, at: usize, way_ms: i16, ledger: &Ledger) {
         let gone = |at| ledger.batches.is_gone(at);
-        self.clock.reported(at, slack, gone);
-        let budget = self.network_budget();
-        self.leads.note_report(at, slack, budget);
+        self.clock.reported(at, way_ms, gone);
+        self.leads.note_report(at, way_ms);
     }
 
     /// The game is to be told of a stall now: how long it lasts.

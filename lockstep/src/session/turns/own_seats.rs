@@ -115,7 +115,7 @@ impl OwnSeats {
     /// Fills a batch from all own seats: notes first, then commands unless the match is paused, of another seat first each
     /// turn, so that none starves the others.
     pub(super) fn fill(&mut self, batch: &mut Batch, paused: bool, limits: &Limits) {
-        // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, load, epoch and
+        // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, ways, load, epoch and
         // snapshot.
         let fixed = 64
             + 5
@@ -126,7 +126,7 @@ impl OwnSeats {
             + 5
             + 16
             + 1
-            + 2 * batch.slack_ms.len()
+            + 2 * batch.way_ms.len()
             + 3
             + 4
             + 26;

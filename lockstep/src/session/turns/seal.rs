@@ -120,7 +120,7 @@ impl Turns {
     }
 
     fn seal(&mut self, gate: &Gate, ledger: &mut Ledger, with: Seal<'_>, sealed: &mut Sealed) {
-        let slack_ms = self.clock.report(gate.now);
+        let way_ms = self.clock.report(gate.now, self.budget_ms());
         let (executed, checksums) = self.reports.take();
         let mut batch = Batch {
             turn: TurnNumber(self.sealed),
@@ -130,11 +130,11 @@ impl Turns {
             checksums,
             complete: ledger.window.complete(),
             log_hash: ledger.window.newest(),
-            load: match slack_ms.is_empty() {
+            load: match way_ms.is_empty() {
                 true => 0,
                 false => self.delivery.load.report(),
             },
-            slack_ms,
+            way_ms,
             leaving: gate.says_leaving,
             epoch: gate.epoch,
             snapshot: self.delivery.snapshots.take_unreported(),

@@ -3,9 +3,9 @@
 //! Every ten seconds of match each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
 //! has reported the hash of the own one, that is the snapshot that others are given.
 
-use crate::log::{Keyframe, Peers, SignedBatch, SnapshotHash, Voters};
+use crate::Limits;
+use crate::log::{Keyframe, Peers, SignedBatch, SnapshotHash, Terms, Voters};
 use crate::session::ledger::{Held, LogWindow};
-use crate::{Limits, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +34,9 @@ pub(crate) struct SignedSnapshot {
 }
 
 impl Snapshots {
-    pub(super) fn new(plan: Plan, peers: usize) -> Self {
-        let every = (EVERY.as_millis() / plan.turn().as_millis()).max(1) as u32;
+    pub(super) fn new(terms: &Terms, peers: usize) -> Self {
         Snapshots {
-            every: (peers > 1).then_some(every),
+            every: (peers > 1).then(|| terms.turns_in(EVERY)),
             own: VecDeque::new(),
             unreported: None,
             reports: BTreeMap::new(),
@@ -149,9 +148,9 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LogHash;
     use crate::log::Batch;
     use crate::session::ledger::fixture::{batch, held};
+    use crate::{LogHash, Plan};
 
     fn keyframe(turns: u32) -> Keyframe {
         Keyframe {
@@ -166,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_counts_once_a_quorum_reports_its_hash() {
-        let mut snapshots = Snapshots::new(Plan::default(), 3);
+        let mut snapshots = Snapshots::new(&Terms::default(), 3);
         let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
         let voters = Voters::new(Peers::first(3));
         let every = snapshots.every.expect("there are others");
@@ -198,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_that_a_cheat_signed_counts_with_a_quorum_of_others_alone() {
-        let every = Snapshots::new(Plan::default(), 5).every.expect("others");
+        let every = Snapshots::new(&Terms::default(), 5).every.expect("others");
         let cheat = Peers::from_iter([3]);
         let rosters = [Peers::first(5), Peers::first(5).without(cheat)];
         for (signers, counts) in [
@@ -207,7 +206,7 @@ mod tests {
             (&[1, 2, 4], true),
             (&[1, 2, 3, 4], true),
         ] {
-            let mut snapshots = Snapshots::new(Plan::default(), 5);
+            let mut snapshots = Snapshots::new(&Terms::default(), 5);
             let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
             snapshots.keep(&keyframe(every), &Limits::default());
             let (_, hash) = snapshots

@@ -62,6 +62,7 @@ fn run(turns: &mut Turns, gate: &Gate, ledger: &mut Ledger) -> u32 {
 fn arrive(turns: &mut Turns, ledger: &mut Ledger, signed: SignedBatch) -> Collected {
     let signer = signer(0);
     let arrival = Arrival {
+        is_direct: true,
         round_trip: None,
         now: MS,
         epoch: 0,

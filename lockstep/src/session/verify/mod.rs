@@ -86,7 +86,7 @@ impl Verify {
         let reports = reports.map(|at| Reports::new(from, joined_late.contains(at as u8)));
         Verify {
             on_desync: start.terms.on_desync,
-            delay: u32::from(start.terms.plan.delay_turns),
+            delay: start.terms.longest_delay(),
             reports: reports.collect(),
             checksums: Checksums::new(places.len(), from, start.terms.on_desync == OnDesync::Pause),
             mismatch: None,

@@ -106,7 +106,7 @@ impl Search {
         let (since, shown_at) = self.astray.unwrap_or((now, first));
         let due = now >= shown_at + SHOWN_EVERY || shown_at == Duration::ZERO;
         self.astray = Some((since, if due { now } else { shown_at }));
-        let back = u32::from(ledger.places.start().terms.plan.delay_turns) + 2;
+        let back = ledger.places.start().terms.longest_delay() + 2;
         Reconciled {
             show: due.then(|| complete.saturating_sub(back)),
             is_lost: decided && !lacks && now >= since + FOUND_WITHIN,

@@ -156,7 +156,7 @@ mod tests {
             checksums: vec![Checksum(7); checksums],
             complete,
             log_hash: LogHash([1; 16]),
-            slack_ms: Vec::new(),
+            way_ms: Vec::new(),
             load: 0,
             leaving: false,
             epoch: 0,

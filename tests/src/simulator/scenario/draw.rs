@@ -6,12 +6,23 @@ use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
 
+/// Scenarios of 1,000 in which plans follow the links.
+const ADAPTIVE: u32 = 600;
 /// Time for a slow machine to catch up afterwards.
 const WORKS_OFF: Duration = Duration::from_secs(12);
 
 impl Scenario {
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Scenario {
+        let mut scenario = Scenario::draw_fixed(seed);
+        if Stream::new(seed, "adaptive", 0).chance(ADAPTIVE) {
+            scenario.adapts(&mut Stream::new(seed, "swings", 0));
+        }
+        scenario
+    }
+
+    /// The same with a plan that stays as it is.
+    pub fn draw_fixed(seed: u64) -> Scenario {
         let mut scenario = Scenario::draw_frame(seed);
         let enough = scenario.peers.len() > 2;
         match seed % 20 {
@@ -70,6 +81,7 @@ impl Scenario {
                 OnDesync::Pause,
             ]),
             absent: random.pick(&[Absent::Idle, Absent::Ai]),
+            adaptive: false,
             pauses: draw_pauses(&mut Stream::new(seed, "pauses", 0)),
             extends: random.chance(120),
             reopening: None,
@@ -80,6 +92,38 @@ impl Scenario {
         *jitter = (*jitter).min(scenario.plan.turn() * u32::from(scenario.plan.delay_turns));
         scenario.lasts_beyond_healing(random.millis(10_000, 22_000));
         scenario
+    }
+
+    /// Plans follow the links, and the match is as long.
+    fn adapts(&mut self, random: &mut Stream) {
+        let lasts = self.plan.turn() * self.turn_limit;
+        self.adaptive = true;
+        self.turn_limit = (lasts.as_millis() / self.shortest_turn().as_millis()) as u32;
+        let heal_at = self.heal_at.as_millis() as u64;
+        for peer in 0..self.peers.len() {
+            // A step, a spike, or a drift.
+            let (parts, longest, most) = match random.below(10) {
+                0..2 => (1, heal_at, 200),
+                2..4 => (1, 400, 300),
+                4 => (8, 1_500, 25),
+                _ => continue,
+            };
+            let (lasts, more) = (random.between(100, longest), random.between(10, most));
+            let from = random.between(0, heal_at);
+            for part in 0..parts {
+                let at = from + lasts * part;
+                let lasts = lasts.min(heal_at.saturating_sub(at));
+                let more = Duration::from_millis(more * (part + 1));
+                let swing = Fault::Swing {
+                    lasts: Duration::from_millis(lasts),
+                    more,
+                };
+                self.add_fault(peer, Duration::from_millis(at), swing);
+            }
+        }
+        for peer in &mut self.peers {
+            peer.faults.sort_by_key(|(at, _)| *at);
+        }
     }
 
     /// Makes the match last at least this long after healing.

@@ -38,6 +38,10 @@ pub const KINDS: &[Kind] = &[
         let mut reopening = each.reopening.iter();
         reopening.any(|reopening| reopening.parted.is_some())
     }),
+    ("adaptive plans", |each| each.adaptive),
+    ("links that swing", |each| {
+        any_fault(each, |fault| matches!(fault, Fault::Swing { .. }))
+    }),
     ("two peers", |each| each.peers.len() == 2),
     ("eight peers", |each| each.peers.len() == 8),
     ("signed with Ed25519", |each| each.ed25519),

@@ -75,7 +75,7 @@ fn host_and_join_commands_meet_and_print_the_end() {
     let common = Common {
         minutes: Some(90),
         turns: Some(40),
-        plan: Some(options::plan("50x2").unwrap()),
+        plan: Some(options::plan_choice("50x2").unwrap()),
         bot: Some(Level::Hard),
         ..named("Ada")
     };
@@ -124,7 +124,7 @@ fn a_ticket_alone_shows_every_seat_and_the_map() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         map_seed: Some(4_711),
-        plan: Some(options::plan("50x2").unwrap()),
+        plan: Some(options::plan_choice("50x2").unwrap()),
         ..named("Ada")
     };
     let (mut ada, ticket) = opened_for(4, folder.path(), &common);

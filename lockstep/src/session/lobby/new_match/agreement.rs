@@ -7,7 +7,7 @@ use crate::log::{AgreedStart, Document, Rule, SignatureSet, Start, Terms, start_
 use crate::session::wire::{LockedPeer, Offer};
 use crate::sign::Signer;
 use crate::text::tidy_name;
-use crate::{Incarnation, LogHash, MatchId, PeerId};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 use std::time::Duration;
 
@@ -118,14 +118,14 @@ impl Agreement {
         next.is_some()
     }
 
-    /// The roster is locked, of at most so many peers. This peer's place and the share that it reveals.
+    /// The roster is locked, of at most so many peers, and the plan to begin with. This peer's place and the share that it reveals.
     ///
     /// # Errors
     /// [`Broken`].
     pub(super) fn lock(
         &mut self,
         now: Duration,
-        attempt: u32,
+        (attempt, plan): (u32, Plan),
         roster: Vec<LockedPeer>,
         most: usize,
     ) -> Result<(usize, [u8; 32]), Broken> {
@@ -139,8 +139,10 @@ impl Agreement {
         let fair = attempt == self.attempt
             && self.is_gathering()
             && roster.len() <= most
+            && self.offer.terms.may_begin_with(plan)
             && self.is_fair(&roster);
         let own = own.filter(|_| fair).ok_or(Broken::Order)?;
+        self.offer.terms.plan = plan;
         self.stage = Stage::Revealed {
             roster,
             mesh_by: now + MESH_WAIT,
@@ -260,6 +262,11 @@ mod tests {
     use crate::log::fixture::signer;
     use sim::RulesId;
 
+    const PLAN: Plan = Plan {
+        ticks: 4,
+        delay_turns: 2,
+        tick_ms: 50,
+    };
     const MATCH: MatchId = MatchId([7; 16]);
 
     fn share(peer: u8) -> OwnShare {
@@ -309,17 +316,42 @@ mod tests {
             seats: vec![Seat(2)],
             ..double[0].clone()
         });
-        let locked = agreement.lock(NOW, 0, double.clone(), 16);
+        let locked = agreement.lock(NOW, (0, PLAN), double.clone(), 16);
         assert_eq!(locked, Err(Broken::Order));
         double[2].peer = signer(2).id();
-        assert!(agreement.lock(NOW, 0, double, 16).is_ok());
+        assert!(agreement.lock(NOW, (0, PLAN), double, 16).is_ok());
+    }
+
+    #[test]
+    fn a_host_settles_another_plan_where_plans_are_adaptive() {
+        let fast = Plan { ticks: 1, ..PLAN };
+        let lock = |adaptive: bool, plan: Plan| {
+            let mut agreement = agreement();
+            agreement.offer.terms.adaptive = adaptive;
+            let locked = agreement.lock(NOW, (0, plan), roster(0), 16);
+            locked.map(|_| agreement.terms().plan)
+        };
+        assert_eq!(lock(false, fast), Err(Broken::Order));
+        assert_eq!(lock(true, fast), Ok(fast));
+        for wrong in [
+            Plan {
+                tick_ms: 49,
+                ..fast
+            },
+            Plan {
+                delay_turns: 1,
+                ..fast
+            },
+        ] {
+            assert_eq!(lock(true, wrong), Err(Broken::Order));
+        }
     }
 
     #[test]
     fn a_start_is_agreed_from_the_lock_to_the_last_signature() {
         let mut agreement = agreement();
         assert_eq!(
-            agreement.lock(NOW, 0, roster(0), 16),
+            agreement.lock(NOW, (0, PLAN), roster(0), 16),
             Ok((1, share(1).of(0)))
         );
         let hash = start_hash(agreement.shares(&shares()).expect("as committed"));
@@ -351,7 +383,9 @@ mod tests {
         let lock = |change: fn(&mut Vec<LockedPeer>)| {
             let mut roster = roster(0);
             change(&mut roster);
-            agreement().lock(NOW, 0, roster, 16).map(|(place, _)| place)
+            agreement()
+                .lock(NOW, (0, PLAN), roster, 16)
+                .map(|(place, _)| place)
         };
         assert_eq!(lock(|_| {}), Ok(1));
         let unfair: [fn(&mut Vec<LockedPeer>); 7] = [
@@ -366,7 +400,7 @@ mod tests {
         for change in unfair {
             assert_eq!(lock(change), Err(Broken::Order));
         }
-        let crowded = agreement().lock(NOW, 0, roster(0), 1);
+        let crowded = agreement().lock(NOW, (0, PLAN), roster(0), 1);
         assert_eq!(crowded, Err(Broken::Order));
     }
 
@@ -375,7 +409,7 @@ mod tests {
         let mut agreement = agreement();
         assert_eq!(agreement.shares(&shares()), Err(Broken::Order));
         agreement
-            .lock(NOW, 0, roster(0), 16)
+            .lock(NOW, (0, PLAN), roster(0), 16)
             .expect("a fair roster");
         let [host, own] = shares();
         assert_eq!(agreement.shares(&[own, host]), Err(Broken::Shares));
@@ -393,7 +427,7 @@ mod tests {
         commitments.sort_unstable();
         commitments.dedup();
         assert_eq!(commitments.len(), 17, "no share is used twice");
-        let old = agreement.lock(NOW, 3, roster(3), 16);
+        let old = agreement.lock(NOW, (3, PLAN), roster(3), 16);
         assert_eq!(old, Err(Broken::Order), "a lock of an earlier attempt");
     }
 }

@@ -13,7 +13,7 @@ use crate::session::lobby::guest::GuestBase;
 use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, chat, decline};
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};
 use crate::session::{Output, RulesOf};
-use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId, Plan};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,11 +186,7 @@ impl Newcomer {
         let peers: Vec<LobbyPeer> = peers.collect();
         let names = peers.iter().map(|peer| (peer.peer, peer.name.clone()));
         self.names = names.collect();
-        core.event(Event::Lobby {
-            peers,
-            seats: terms.seats,
-            plan: terms.plan,
-        });
+        core.event(Event::Lobby { peers, terms });
     }
 
     /// The host passes on what a peer of the lobby says.
@@ -223,14 +219,14 @@ impl Newcomer {
         &mut self,
         core: &mut Core,
         link: LinkId,
-        attempt: u32,
+        (attempt, plan): (u32, Plan),
         roster: Vec<LockedPeer>,
     ) -> Step {
         let most = usize::from(core.limits.peers);
         let Some(agreement) = &mut self.agreement else {
             return Step::Stay;
         };
-        let (index, share) = match agreement.lock(core.now, attempt, roster, most) {
+        let (index, share) = match agreement.lock(core.now, (attempt, plan), roster, most) {
             Ok(locked) => locked,
             Err(broken) => return give_up(core, link, broken),
         };
@@ -457,8 +453,12 @@ impl GuestBase for Newcomer {
             }
             Control::Lobby(entries) if self.agreement.is_some() => self.show(core, link, entries),
             Control::Chat { .. } => self.hear(core, link, &message),
-            Control::Lock { attempt, roster } if self.agreement.is_some() => {
-                return self.lock(core, link, attempt, roster);
+            Control::Lock {
+                attempt,
+                plan,
+                roster,
+            } if self.agreement.is_some() => {
+                return self.lock(core, link, (attempt, plan), roster);
             }
             Control::Unlock { attempt } if self.attempts(attempt) => {
                 let next = self.agreement.as_mut().map(Agreement::begin_anew);

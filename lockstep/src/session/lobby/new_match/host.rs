@@ -13,7 +13,7 @@ use crate::session::wire::{Control, LockedPeer, Offer};
 use crate::session::{HostConfig, Output};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::ticket::NO_SECRET;
-use crate::{EndReason, Fault, JoinRefused, Limits, LinkId, LogHash, PeerId};
+use crate::{EndReason, Fault, JoinRefused, Limits, LinkId, LogHash, PeerId, Plan};
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ const QUIET: Duration = Duration::from_millis(1_500);
 const FAILURES: u32 = 3;
 /// A link is up for so long before its peer shows the ticket: a correct one does so at once.
 const ASKS_WITHIN: Duration = Duration::from_secs(3);
+/// A lobby that is full and ready waits so long for round trips that an adaptive plan is to begin with.
+const MEASURE_WITHIN: Duration = Duration::from_secs(1);
 /// Addresses of a guest beside the one that it is seen at, and the bytes of each.
 const ADDRESSES: usize = 6;
 const ADDRESS_BYTES: usize = 64;
@@ -39,6 +41,8 @@ pub(in crate::session::lobby) struct NewMatch {
     share: OwnShare,
     draw: SeedDraw,
     reveal_until: Duration,
+    /// Until when the lobby, full and ready, waits for the first round trips.
+    measure_until: Option<Duration>,
     loading: Option<Loading>,
     /// Peers that did what no correct peer does.
     barred: Vec<PeerId>,
@@ -65,8 +69,7 @@ impl NewMatch {
         config: HostConfig,
     ) -> (Occupant, Customs, Self) {
         let customs = Customs {
-            seats: config.terms.seats,
-            plan: config.terms.plan,
+            terms: config.terms,
             announce_every: Some(Duration::ZERO),
             duplicates: Patience {
                 quiet: QUIET,
@@ -97,6 +100,7 @@ impl NewMatch {
             build: own.build,
             own: core.id(),
             reveal_until: Duration::ZERO,
+            measure_until: None,
             loading: None,
             barred: Vec::new(),
             failures: BTreeMap::new(),
@@ -109,6 +113,27 @@ impl NewMatch {
     fn commit(&mut self, attempt: u32, ready: bool) {
         let commitment = ready.then(|| self.share.commitment(attempt));
         self.draw.commit(self.own, commitment);
+    }
+
+    /// The longest way of a batch, once a round trip of each guest is known: none takes longer than by way of the host, from
+    /// one far guest to the other.
+    fn longest_way(core: &Core, room: &Room) -> Option<Duration> {
+        let took = room.guests().map(|(_, link)| core.links.get(&link)?.probed);
+        let mut took: Vec<Duration> = took.collect::<Option<_>>()?;
+        took.sort_unstable();
+        (!took.is_empty()).then_some(())?;
+        Some(took.iter().rev().take(2).sum::<Duration>() / 2)
+    }
+
+    /// The plan to begin with; `None` while an adaptive match waits for the first round trips.
+    fn plan(&mut self, core: &Core, room: &Room) -> Option<Plan> {
+        let terms = &self.config.terms;
+        let until = *self.measure_until.get_or_insert(core.now + MEASURE_WITHIN);
+        match Self::longest_way(core, room).filter(|_| terms.adaptive) {
+            Some(way) => Some(terms.plan_for(way)),
+            None if terms.adaptive && core.now < until => None,
+            None => Some(terms.plan),
+        }
     }
 
     fn offer(&self) -> Offer {
@@ -334,8 +359,13 @@ impl Base for NewMatch {
     /// Locks the roster once all seats are taken and all peers are ready.
     fn settle(&mut self, core: &mut Core, standing: Standing<'_>) -> Next {
         if !self.free_seats(standing.room).is_empty() || !standing.room.all_are_ready() {
+            self.measure_until = None;
             return Next::Stay;
         }
+        let Some(plan) = self.plan(core, standing.room) else {
+            return Next::Stay;
+        };
+        self.config.terms.plan = plan;
         let locked = |occupant: &Occupant| LockedPeer {
             peer: occupant.peer,
             incarnation: occupant.incarnation,
@@ -352,6 +382,7 @@ impl Base for NewMatch {
         let attempt = standing.attempt;
         let lock = Control::Lock {
             attempt,
+            plan,
             roster: roster.clone(),
         };
         standing.broadcast(core, &lock);

@@ -29,8 +29,7 @@ impl Branching {
             return Err(JoinRefused::NotOfRoster);
         }
         let customs = Customs {
-            seats: log.start().seats().len() as u8,
-            plan: log.start().terms.plan,
+            terms: log.start().terms,
             announce_every: None,
             duplicates: Patience {
                 quiet: Duration::MAX,

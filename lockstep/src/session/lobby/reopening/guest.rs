@@ -211,8 +211,7 @@ impl GuestBase for Returner {
                 let start = self.consent.log().start();
                 core.event(Event::Lobby {
                     peers: peers.collect(),
-                    seats: start.seats().len() as u8,
-                    plan: start.terms.plan,
+                    terms: start.terms,
                 });
             }
             Control::Reopen(Said::Propose(proposal)) => {

@@ -65,8 +65,7 @@ impl ReopeningHost {
             return Err(JoinRefused::NotOfRoster);
         }
         let customs = Customs {
-            seats: log.start().seats().len() as u8,
-            plan: log.start().terms.plan,
+            terms: log.start().terms,
             announce_every: Some(ANNOUNCE_EVERY),
             duplicates: Patience {
                 quiet: QUIET,

@@ -1,0 +1,109 @@
+//! Adaptive plans between sessions: what they begin with, what they answer, and peers that come back.
+
+use super::*;
+use crate::RosterCause;
+use crate::log::Way;
+
+impl Net {
+    /// A match of so many, over links of one way each.
+    fn adaptive(peers: usize, one_way: Duration) -> Net {
+        let terms = Terms {
+            adaptive: true,
+            ..Terms::default()
+        };
+        let mut net = Net::under(peers, terms);
+        net.mesh.delay = one_way;
+        net
+    }
+
+    /// The plans of a peer's match, and the way that each is for.
+    fn plans(&self, at: usize) -> Vec<(String, Option<Way>)> {
+        let events = self.peers[at].events.iter();
+        let plans = events.filter_map(|event| match event {
+            Event::Started { plan, .. } => Some((plan.to_string(), None)),
+            Event::PlanChanged { plan, way, .. } => Some((plan.to_string(), *way)),
+            _ => None,
+        });
+        plans.collect()
+    }
+
+    fn are_alike(&self) {
+        let first = &self.peers[0].turns;
+        for peer in &self.peers[1..] {
+            let both = first.len().min(peer.turns.len());
+            assert_eq!(peer.turns[..both], first[..both]);
+        }
+    }
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_match_begins_with_the_plan_that_its_links_ask_for() {
+    for (peers, one_way, plan) in [
+        (2, 1, "50x2"),
+        (2, 50, "50x3"),
+        (3, 50, "50x4"),
+        (2, 150, "100x3"),
+    ] {
+        let mut net = Net::adaptive(peers, MS * one_way);
+        net.run(Duration::from_secs(20));
+        for at in 0..peers {
+            let case = format!("peer {at} of {peers}, {one_way} ms");
+            assert_eq!(net.plans(at)[0].0, plan, "{case}");
+            assert_eq!(net.session(at).stats().late_turns, 0, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_is_too_slow_is_fast_after_half_a_minute() {
+    let mut net = Net::adaptive(3, MS * 50);
+    net.run(Duration::from_secs(60));
+    for at in 0..3 {
+        let plans: Vec<String> = net.plans(at).into_iter().map(|(plan, _)| plan).collect();
+        assert_eq!(plans, ["50x4", "50x3"], "peer {at}");
+        assert_eq!(net.session(at).stats().late_turns, 0);
+    }
+    net.are_alike();
+}
+
+#[test]
+fn a_longer_way_is_answered_within_a_few_turns() {
+    for peers in [2, 4] {
+        let mut net = Net::adaptive(peers, MS * 20);
+        net.run(Duration::from_secs(10));
+        net.mesh.delay = MS * 150;
+        net.run(Duration::from_secs(40));
+        for at in 0..peers {
+            let (plan, way) = net.plans(at).pop().expect("it plays");
+            assert_eq!(plan, "100x3", "peer {at} of {peers}");
+            let way = way.expect("it is for a way");
+            assert!((145..=160).contains(&way.ms), "{way:?}");
+            // At most three turns wait, each for what the budget lacked. Turns between them come when they are due.
+            let stalled = net.session(at).stats().stalled;
+            assert!(stalled <= MS * 255, "{stalled:?} of peer {at} of {peers}");
+        }
+        net.are_alike();
+    }
+}
+
+#[test]
+fn a_peer_comes_back_whatever_the_plan_was_and_is() {
+    for (first, then) in [(1, 130), (130, 1)] {
+        let mut net = Net::adaptive(3, MS * first);
+        net.run(Duration::from_secs(12));
+        net.kill(2);
+        net.run(Duration::from_secs(20));
+        net.mesh.delay = MS * then;
+        net.run(Duration::from_secs(90));
+        net.restart(2, 99, Vec::new(), &[0]);
+        net.run(Duration::from_secs(130));
+        let back = [RosterCause::Lost, RosterCause::Rejoined];
+        assert_eq!(net.causes(0), back, "{first} ms, then {then} ms");
+        let (executed, first) = (net.peers[2].executed, net.peers[0].executed);
+        assert!(executed + 4 >= first, "{executed} of {first} turns");
+        net.is_one_of_them(2, 0);
+        assert!(net.ends().is_empty());
+    }
+}
