@@ -17,6 +17,8 @@ use std::time::Duration;
 const LATE_WINDOW_MS: u64 = 5_000;
 /// All reports of so long must fit before a plan becomes faster, and a plan stays in force for no less.
 const WINDOW_MS: u64 = 30_000;
+/// The plan of the start stays in force for no less: the lobby has measured no way between two guests.
+const FIRST_WAIT_MS: u64 = 5_000;
 /// After a lowering that failed, plans stay in force for at least so long; after the next, twice as long.
 const WAIT_MS: u64 = 60_000;
 /// The longest that they do.
@@ -73,23 +75,24 @@ pub(super) struct Adaptive {
 impl Adaptive {
     /// For the match of this start, from its first turn on. A peer that plays alone waits for no link.
     pub(super) fn of(start: &Start) -> Self {
-        Adaptive::new(!start.terms.adaptive || start.roster.len() == 1)
+        let is_fixed = !start.terms.adaptive || start.roster.len() == 1;
+        Adaptive::new(is_fixed, FIRST_WAIT_MS)
     }
 
-    fn new(is_fixed: bool) -> Self {
+    fn new(is_fixed: bool, wait_ms: u64) -> Self {
         Adaptive {
             is_fixed,
             at_ms: 0,
             reports: BTreeMap::new(),
             changed_at_ms: 0,
-            wait_ms: WINDOW_MS,
+            wait_ms,
             lowered_at_ms: None,
         }
     }
 
     /// As at the beginning: a roster change has begun an epoch.
     pub(super) fn begin_epoch(&mut self) {
-        *self = Adaptive::new(self.is_fixed);
+        *self = Adaptive::new(self.is_fixed, WINDOW_MS);
     }
 
     /// The worst of these ways to a peer, by the lowest seat that sealed, if the log is to hold it: one that the fastest
@@ -144,6 +147,7 @@ impl Adaptive {
         }
         self.changed_at_ms = self.at_ms;
         self.lowered_at_ms = Some(self.at_ms);
+        self.wait_ms = self.wait_ms.max(WINDOW_MS);
         Some((next, lasting))
     }
 
@@ -193,7 +197,7 @@ impl Adaptive {
                 (2 * self.wait_ms).clamp(WAIT_MS, LONGEST_WAIT_MS)
             }
             Some(_) => WINDOW_MS,
-            None => self.wait_ms,
+            None => self.wait_ms.max(WINDOW_MS),
         };
         self.changed_at_ms = self.at_ms;
     }

@@ -9,6 +9,8 @@ const LASTING: u64 = 30_000;
 /// Waits for a faster plan: after a lowering that failed, and at most.
 const WAIT: u64 = 60_000;
 const LONGEST_WAIT: u64 = 480_000;
+/// The wait of the start's plan.
+const FIRST: u64 = 5_000;
 /// What a plan leaves beyond a way.
 const MARGIN: u64 = 25;
 /// Reports of one link that count.
@@ -20,7 +22,7 @@ struct Links {
     at: u64,
     changed: u64,
     lowered: Option<u64>,
-    /// Zero stands for the first wait.
+    /// Zero stands for that of an epoch's beginning.
     wait: u64,
     /// Time, link and length of each report.
     reports: Vec<(u64, [Seat; 2], u64)>,
@@ -96,13 +98,13 @@ impl Links {
         };
         let budget = |plan: Plan| length(plan).1 - length(plan).0;
         let slower = plan_for(late + MARGIN, tick_ms);
-        let wait = self.wait.max(LASTING);
+        let wait = if self.wait == 0 { LASTING } else { self.wait };
         if late > budget(plan) && budget(slower) > budget(plan) {
             let failed = |at: u64| self.at - at < WAIT.max(2 * wait);
             self.wait = match self.lowered.take() {
                 Some(at) if failed(at) => (2 * wait).clamp(WAIT, LONGEST_WAIT),
                 Some(_) => LASTING,
-                None => wait,
+                None => wait.max(LASTING),
             };
             self.changed = self.at;
             return slower;
@@ -113,6 +115,7 @@ impl Links {
             return plan;
         }
         (self.changed, self.lowered) = (self.at, Some(self.at));
+        self.wait = wait.max(LASTING);
         faster
     }
 }
@@ -121,6 +124,7 @@ impl Judge {
     /// Each plan is that of the start, or follows from the log before it.
     pub(super) fn check_adaptive_plans(&self, canonical: &Log) {
         let (mut asked, turns) = (Links::default(), &canonical.turns);
+        asked.wait = FIRST;
         let first = |turn: &Bundle| turn.plan.is_valid(true);
         let must = self.must(RUN, Agreement, turns.first());
         must(turns.iter().take(1).all(first), "begins with no plan");

@@ -28,7 +28,7 @@ struct Match {
 impl Match {
     fn new() -> Self {
         Match {
-            adaptive: Adaptive::new(false),
+            adaptive: Adaptive::new(false, FIRST_WAIT_MS),
             plan: START,
             turn: 0,
             changes: Vec::new(),
@@ -106,9 +106,9 @@ fn short_turns_serve_short_ways_and_long_turns_long_ones() {
 }
 
 #[test]
-fn a_fast_network_has_short_turns_after_half_a_minute() {
+fn a_fast_network_has_short_turns_after_five_seconds() {
     let mut game = Match::new();
-    game.play(WINDOW_MS - 1_000, |_| 3);
+    game.play(FIRST_WAIT_MS - 1_000, |_| 3);
     assert!(game.changes.is_empty());
     game.play(MINUTE_MS * 60, |_| 3);
     assert_eq!(game.plans(), ["50x2"]);
@@ -245,7 +245,7 @@ fn an_epoch_begins_with_the_plan_in_force_and_no_report() {
 #[test]
 fn a_fixed_plan_stays_whatever_is_reported() {
     let mut game = Match::new();
-    game.adaptive = Adaptive::new(true);
+    game.adaptive = Adaptive::new(true, FIRST_WAIT_MS);
     (0..1_000).for_each(|_| game.turn(Some(500)));
     assert_eq!((game.changes.len(), game.logged), (0, 0));
 }

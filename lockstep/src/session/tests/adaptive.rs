@@ -57,9 +57,9 @@ fn a_match_begins_with_the_plan_that_its_links_ask_for() {
 }
 
 #[test]
-fn a_plan_that_is_too_slow_is_fast_after_half_a_minute() {
+fn a_plan_that_is_too_slow_is_fast_after_some_seconds() {
     let mut net = Net::adaptive(3, MS * 50);
-    net.run(Duration::from_secs(60));
+    net.run(Duration::from_secs(15));
     for at in 0..3 {
         let plans: Vec<String> = net.plans(at).into_iter().map(|(plan, _)| plan).collect();
         assert_eq!(plans, ["50x4", "50x3"], "peer {at}");
