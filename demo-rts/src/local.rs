@@ -308,8 +308,8 @@ fn next_steps(record: &Path) -> String {
     )
 }
 
-/// Five minutes at the default plan.
-const TURNS: u32 = 1_500;
+/// Five minutes of the shortest turns, which links within a machine allow.
+const TURNS: u32 = 6_000;
 /// Bytes that a peer's number adds to its name.
 const NUMBERED: usize = 2;
 const NEWS: usize = 1_024;

@@ -7,8 +7,8 @@ use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, FileEnd, KeyframeAt};
 use lockstep::log::{
-    Accepted, Bundle, Codec, Continuation, End, PlanChange, Plans, Record, SignedReopening, Start,
-    Way, continued_hash, roster_hash, start_hash, turn_hash,
+    Accepted, Bundle, Codec, Continuation, End, LogEntry, PlanChange, Plans, Record,
+    SignedReopening, Start, Way, continued_hash, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, Plan, TurnNumber};
 use sim::Seat;
@@ -438,8 +438,8 @@ impl Follows<'_> {
             Record::Keyframe(_) => return false,
             Record::Bundle(bundle) => {
                 self.turns = bundle.turn.0 + 1;
-                let mut entries = bundle.entries.iter();
-                return entries.all(|entry| self.seats.contains(&entry.seat));
+                let mut named = bundle.entries.iter().flat_map(LogEntry::seats);
+                return named.all(|seat| self.seats.contains(&seat));
             }
             Record::Roster(change) => return change.value.cut == self.turns,
             Record::Continued(continuation) => return continuation.turns == self.turns,

@@ -181,12 +181,12 @@ impl Adaptive {
     /// The second worst way of a link after this time.
     fn second_worst(&self, link: Link, since: u64) -> Option<Way> {
         let reports = self.reports.get(&link)?.iter();
-        let mut ways: Vec<Way> = reports
-            .filter(|(at_ms, _)| *at_ms > since)
-            .map(|(_, way)| *way)
-            .collect();
-        ways.sort_by_key(|way| std::cmp::Reverse(way.ms));
-        ways.get(1).copied()
+        let ways = reports.filter(|(at_ms, _)| *at_ms > since);
+        let worst_two = |(first, second): (Option<Way>, _), (_, way): &(u64, Way)| match first {
+            Some(worst) if worst.ms >= way.ms => (first, worse(second, *way)),
+            _ => (Some(*way), first),
+        };
+        ways.fold((None, None), worst_two).1
     }
 
     /// The plan is slower. Where it was faster not for long, that has failed.
@@ -201,6 +201,11 @@ impl Adaptive {
         };
         self.changed_at_ms = self.at_ms;
     }
+}
+
+/// The longer one; of equal ones, the one that was told first.
+fn worse(known: Option<Way>, way: Way) -> Option<Way> {
+    Some(known.filter(|known| known.ms >= way.ms).unwrap_or(way))
 }
 
 /// The plan that leaves a batch so long for its way.

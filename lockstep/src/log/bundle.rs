@@ -35,6 +35,17 @@ pub struct LogEntry {
     pub what: What,
 }
 
+impl LogEntry {
+    /// All seats that it names.
+    pub fn seats(&self) -> impl Iterator<Item = Seat> {
+        let other = match self.what {
+            What::Way { from, .. } => Some(from),
+            _ => None,
+        };
+        std::iter::once(self.seat).chain(other)
+    }
+}
+
 /// What an entry of a bundle is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

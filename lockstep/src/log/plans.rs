@@ -1,7 +1,7 @@
 //! The plan of every turn, from the bundles before it: for links that take their time, and for slow machines.
 
 use super::adaptive::{Adaptive, Way};
-use super::bundle::Bundle;
+use super::bundle::{Bundle, What};
 use super::metering::Metering;
 use super::start::Start;
 use crate::Plan;
@@ -51,19 +51,18 @@ impl Plans {
         self.metering.too_slow()
     }
 
-    /// Whether the log is to hold this load.
-    pub(super) fn counts(&self, load: u16) -> bool {
-        self.metering.counts(load)
-    }
-
-    /// The way to a peer that the log is to hold, of all that it reports; see [`Adaptive::report`].
-    pub(super) fn report(
+    /// What the log is to hold of the load and the ways that the peer with this lowest seat reports.
+    pub(super) fn reports(
         &self,
-        to: Seat,
-        tick_ms: u16,
+        of: Seat,
+        load: u16,
         ways: impl Iterator<Item = (Seat, i16)>,
-    ) -> Option<Way> {
-        self.adaptive.report(to, tick_ms, ways)
+        tick_ms: u16,
+    ) -> impl Iterator<Item = What> {
+        let load = self.metering.counts(load).then_some(What::Load(load));
+        let way = self.adaptive.report(of, tick_ms, ways);
+        let way = way.map(|Way { from, ms, .. }| What::Way { from, ms });
+        load.into_iter().chain(way)
     }
 
     /// Takes the next turn of the log. The plan of the turn after it, where it is another one.

@@ -62,8 +62,8 @@ pub enum Record {
 /// clock that is behind, are taken off.
 ///
 /// A peer that seals late has seen the commands of the others, and can choose its own by them. Nothing is done about
-/// that: players see it and judge. A peer may hide it, by a link that it makes slow, or by a lie about the slack of this
-/// peer's batches: then its slack here is small, and the one that it tells of is large.
+/// that: players see it and judge. A peer may hide it, by a link that it makes slow, or by a lie about the way of this
+/// peer's batches: then the way from it is long, and the one that it tells of is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// In milliseconds; negative where they leave after it.

@@ -1,6 +1,5 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use super::adaptive::Way;
 use super::batch::{Batch, NO_WAY};
 use super::bundle::{Bundle, LogEntry, What};
 use super::keyframe::Keyframe;
@@ -143,8 +142,8 @@ impl TurnFold {
         if bundle.paused != self.paused_by.is_some() || bundle.plan != self.plan {
             return false;
         }
-        let known = |entry: &LogEntry| self.seats.contains_key(&entry.seat);
-        if !bundle.entries.iter().all(known) {
+        let mut named = bundle.entries.iter().flat_map(LogEntry::seats);
+        if !named.all(|seat| self.seats.contains_key(&seat)) {
             return false;
         }
         if !bundle.paused {
@@ -234,16 +233,11 @@ impl TurnFold {
 
     /// What the log is to hold of a peer's measurements. No way from a peer that is gone matters.
     fn reports(&self, to: Seat, batch: &Batch) -> impl Iterator<Item = LogEntry> {
-        let load = self
-            .plans
-            .counts(batch.load)
-            .then_some(What::Load(batch.load));
         let ways = self.lowest.iter().zip(&batch.way_ms);
         let ways = ways.filter_map(|(from, ms)| Some(((*from)?, *ms)));
-        let ways = ways.filter(|(from, ms)| *ms != NO_WAY && *from != to && !self.is_idle(*from));
-        let way = self.plans.report(to, self.plan.tick_ms, ways);
-        let way = way.map(|Way { from, ms, .. }| What::Way { from, ms });
-        let whats = load.into_iter().chain(way);
+        let ways =
+            ways.filter(move |(from, ms)| *ms != NO_WAY && *from != to && !self.is_idle(*from));
+        let whats = self.plans.reports(to, batch.load, ways, self.plan.tick_ms);
         whats.map(move |what| LogEntry { seat: to, what })
     }
 

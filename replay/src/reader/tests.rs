@@ -148,21 +148,26 @@ fn a_segment_is_valid_only_in_its_place() {
 
 #[test]
 fn a_turn_of_a_seat_that_is_not_there_is_damage() {
-    let mut records = fixture::play(20).records;
-    for record in &mut records {
-        if let Record::Bundle(bundle) = record
-            && bundle.turn.0 == 12
-        {
-            let order = postcard::to_allocvec(&fixture::Order::Win).unwrap();
-            bundle.entries.push(LogEntry {
-                seat: Seat(4),
-                what: What::Command(order.into()),
-            });
+    let order = postcard::to_allocvec(&fixture::Order::Win).unwrap();
+    let way = What::Way {
+        from: Seat(4),
+        ms: 100,
+    };
+    for (seat, what) in [(4, What::Command(order.into())), (1, way)] {
+        let mut records = fixture::play(20).records;
+        for record in &mut records {
+            if let Record::Bundle(bundle) = record
+                && bundle.turn.0 == 12
+            {
+                let (seat, what) = (Seat(seat), what.clone());
+                bundle.entries.push(LogEntry { seat, what });
+                bundle.entries.sort_by_key(|entry| entry.seat);
+            }
         }
+        let reader = Reader::from_bytes(fixture::file_of(&records)).unwrap();
+        assert_eq!(reader.turns(), 12);
+        assert!(matches!(reader.file_end(), FileEnd::Damaged { .. }));
     }
-    let reader = Reader::from_bytes(fixture::file_of(&records)).unwrap();
-    assert_eq!(reader.turns(), 12);
-    assert!(matches!(reader.file_end(), FileEnd::Damaged { .. }));
 }
 
 #[test]

@@ -58,10 +58,21 @@ impl Judge {
         must(alike, "ends with another world than its own");
     }
 
+    /// The plan with the longest delay: that of the start, or any of those that an adaptive match came to.
+    fn slowest_plan(&self) -> Plan {
+        let adaptive = self.canonical().filter(|_| self.scenario.adaptive);
+        let plans = adaptive
+            .into_iter()
+            .flat_map(|log| &log.turns)
+            .map(|of| of.plan);
+        let slowest = plans.max_by_key(|plan| plan.turn() * plan.delay_turns.into());
+        slowest.unwrap_or(self.scenario.plan)
+    }
+
     /// The causes of the core's delays.
     fn causes(&self) -> Vec<Cause> {
-        let plan = self.scenario.plan;
-        let delay = plan.turn() * self.scenario.delay();
+        let plan = self.slowest_plan();
+        let delay = plan.turn() * plan.delay_turns.into();
         let change = delay - plan.turn() + PULSES;
         let tenures = self.core.tenures.iter().map(|(peer, from, to, was_alive)| {
             let differs = u32::from(self.scenario.may_differ(*peer));

@@ -1,6 +1,6 @@
 //! Snapshots that a quorum has signed: what a joiner may trust.
 //!
-//! Every ten seconds of match each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
+//! About every ten seconds of match, 5 to 20 where plans are adaptive, each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
 //! has reported the hash of the own one, that is the snapshot that others are given.
 
 use crate::Limits;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Match time between two snapshots.
+/// Match time between two snapshots, about.
 const EVERY: Duration = Duration::from_secs(10);
 /// Own snapshots that wait for others' reports, and turns of which reports are kept.
 const KEPT: usize = 2;
