@@ -144,8 +144,9 @@ impl Process {
 
     /// Kills the process, as a crash would.
     pub fn kill(&mut self) {
-        // It may have ended by itself already.
+        // It may have ended by itself already. Until it has, its files are locked.
         let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// Stops the process, as `kill -STOP` does.
