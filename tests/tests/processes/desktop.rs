@@ -387,7 +387,8 @@ fn host_and_join_commands_meet_in_the_same_lobby() {
     // The lobby shows the options of the command line.
     host.until_seen(&menu::yourself("Ada", None));
     host.until_seen(&menu::missing(1, 0));
-    host.until_seen("Plains, number 5, 90 minutes. Turns: 100x3.");
+    host.until_seen("Plains, number 5, 90 minutes.");
+    host.until_seen("Clicks answered in 300 ms, turns 100x3.");
     host.until_gone(menu::DRAWING);
     host.click_on(menu::COPY);
     host.until_seen(words::COPIED);

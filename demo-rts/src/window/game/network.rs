@@ -20,6 +20,16 @@ pub struct Measured {
     pub seats: Vec<SeatInfo>,
 }
 
+impl Measured {
+    /// Whether nothing comes from a seat's peer.
+    fn is_silent(&self, seat: Seat) -> bool {
+        let info = self.seats.iter().find(|info| info.seat == seat);
+        let peers = self.stats.iter().flat_map(|stats| &stats.peers);
+        let mut of_seat = peers.filter(|of| info.is_some_and(|info| info.peer == of.peer));
+        of_seat.any(|of| of.unheard > SHORTEST_SHOWN_STALL)
+    }
+}
+
 /// A sentence above everything else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Banner {
@@ -184,14 +194,16 @@ impl LongStalls {
 }
 
 /// The banner for a status, for as long as it lasts.
-pub fn banner_for_status(status: &Status, facts: &Facts) -> Option<Banner> {
+pub fn banner_for_status(status: &Status, facts: &Facts, measured: &Measured) -> Option<Banner> {
     let (text, colour) = match status {
         Status::Stalled { on, since } if *since >= SHORTEST_SHOWN_STALL => {
-            let names: Vec<String> = on.iter().map(|seat| facts.name(*seat)).collect();
-            (
-                words::stalled(&names.join(", "), since.as_secs_f32()),
-                theme::ACCENT,
-            )
+            let names = |seats: &mut dyn Iterator<Item = &Seat>| -> String {
+                let names: Vec<String> = seats.map(|seat| facts.name(*seat)).collect();
+                names.join(", ")
+            };
+            let silent = names(&mut on.iter().filter(|seat| measured.is_silent(**seat)));
+            let text = words::stalled(&names(&mut on.iter()), &silent, since.as_secs_f32());
+            (text, theme::ACCENT)
         }
         Status::CatchingUp { behind } => (words::behind(*behind), theme::ACCENT),
         Status::Paused => (words::PAUSED.to_owned(), theme::TEXT),
@@ -442,12 +454,24 @@ mod tests {
             on: vec![Seat(0)],
             since: Duration::from_millis(ms),
         };
-        let parts = banner_for_status(&status(3_250), &facts()).expect("it is long");
-        for wanted in ["Ada", "3.2 s", "O: vote", "Esc"] {
+        let mut measured = measured();
+        measured.seats[0].seat = Seat(0);
+        let banner =
+            |status: &Status, measured: &Measured| banner_for_status(status, &facts(), measured);
+        let parts = banner(&status(3_250), &measured).expect("it is long");
+        for wanted in ["Ada", "3.2 s", "packets come, but", "O: vote", "Esc"] {
             assert!(parts.text.contains(wanted), "{} in {}", wanted, parts.text);
         }
-        assert_eq!(banner_for_status(&status(200), &facts()), None);
-        assert_eq!(banner_for_status(&Status::Running, &facts()), None);
+        assert_eq!(banner(&status(200), &measured), None);
+        assert_eq!(banner(&Status::Running, &measured), None);
+        let stats = measured.stats.as_mut().expect("there is a network");
+        stats.peers[0].unheard = Duration::from_millis(2_400);
+        let parts = banner(&status(3_250), &measured).expect("it is long");
+        assert!(
+            parts.text.contains("no packets come from Ada"),
+            "{}",
+            parts.text
+        );
     }
 
     #[test]

@@ -459,18 +459,18 @@ impl Game {
 
     fn draw_message(&mut self, canvas: &mut Canvas) {
         let mut right = canvas.size().0;
+        let measured = Measured {
+            summary: self.peer.summary(),
+            stats: (!self.is_alone()).then(|| self.peer.game().source().stats()),
+            seats: self.seats.clone(),
+        };
         if self.shows_network {
-            let measured = Measured {
-                summary: self.peer.summary(),
-                stats: (!self.is_alone()).then(|| self.peer.game().source().stats()),
-                seats: self.seats.clone(),
-            };
             right = network::draw_panel(canvas, &self.facts, &measured);
         }
         let status = self.peer.game().status();
         let lasting = match self.ended {
             Some(_) => self.table.as_ref().map(|_| network::banner_after_end()),
-            None => network::banner_for_status(&status, &self.facts),
+            None => network::banner_for_status(&status, &self.facts, &measured),
         };
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;

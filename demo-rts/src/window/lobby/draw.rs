@@ -125,16 +125,16 @@ impl Lobby {
         }
         y += ui.units(8.0);
         if let Some(setup) = self.setup() {
-            let mut terms = words::long_terms(setup);
+            let mut terms = vec![format!("{}.", words::long_terms(setup))];
             let pace = match (&self.kind, self.terms) {
                 (Kind::Host { plan, .. }, _) => Some((*plan, self.front.common.turns)),
                 (Kind::Join, Some(terms)) => Some((PlanChoice::of(&terms), None)),
                 _ => None,
             };
-            if let Some((plan, most)) = pace {
-                terms = format!("{terms}. {}", words::pace(plan, most));
+            terms.extend(pace.map(|(plan, most)| words::pace(plan, most)));
+            for line in terms {
+                y += ui.paragraph((room.x, y), room.w, &line, theme::BODY, theme::TEXT);
             }
-            y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
         }
         let own = self.peer.as_ref().and_then(Peer::id);
         let others = self.here.iter().filter(|peer| own != Some(peer.peer));

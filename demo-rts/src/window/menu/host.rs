@@ -4,7 +4,7 @@ use super::front::Front;
 use super::kit::{ROW, Rows, buttons, choice, labelled, page};
 use super::length::Length;
 use super::skirmish::{LEVELS, MapChoice};
-use crate::options;
+use crate::options::{self, PlanChoice};
 use crate::peer::Part;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
@@ -132,7 +132,12 @@ impl Screen for Hosting {
         let area = labelled(&mut ui, rows.next(high, gap), words::ADDRESS);
         ui.field(area, &mut self.address, words::ADDRESS_HINT, ADDRESS_BYTES);
         let area = labelled(&mut ui, rows.next(high, gap), words::PLAN);
-        choice(&mut ui, area, &PLANS, &mut self.plan);
+        let answered = PLANS.map(|plan| match options::plan_choice(plan) {
+            Ok(PlanChoice::Fixed(plan)) => words::answered_within(plan.latency().as_millis()),
+            _ => words::ADAPTIVE.to_owned(),
+        });
+        let labels = answered.each_ref().map(String::as_str);
+        choice(&mut ui, area, &labels, &mut self.plan);
         if input.mouse.is_some_and(|at| area.contains(at)) {
             ui.tip(area, vec![(words::PLAN_TIP.to_owned(), theme::TEXT)]);
         }

@@ -31,9 +31,15 @@ pub const SEATS: &str = "Seats";
 pub const BOTS: &str = "Bots";
 pub const ADDRESS: &str = "Address";
 pub const ADDRESS_HINT: &str = "address:port, such as 0.0.0.0:4433";
-pub const PLAN: &str = "Turns";
-pub const PLAN_TIP: &str = "Adaptive: a click is answered about as fast as the slowest link allows. Else milliseconds in a turn x turns of delay: \
-     at 200x2 a click is answered within 400 ms, on links of up to 200 ms one way.";
+pub const PLAN: &str = "Clicks answered";
+pub const PLAN_TIP: &str = "Adaptive: about as fast as the slowest link of the match. Else within that time, which links of up to half of it \
+     one way can keep.";
+pub const ADAPTIVE: &str = "adaptive";
+
+pub fn answered_within(ms: u128) -> String {
+    format!("in {ms} ms")
+}
+
 pub const ON_DESYNC: &str = "On desync";
 pub const REMOVE_MINORITY: &str = "Remove minority";
 pub const END_FOR_ALL: &str = "End match";
@@ -353,9 +359,13 @@ pub fn asks(name: &str, address: &str) -> String {
 }
 
 pub fn pace(plan: PlanChoice, most: Option<u32>) -> String {
+    let answered = match plan {
+        PlanChoice::Adaptive => "as fast as links allow".to_owned(),
+        PlanChoice::Fixed(fixed) => format!("in {} ms", fixed.latency().as_millis()),
+    };
     match most {
-        Some(turns) => format!("Turns: {plan}, at most {turns}."),
-        None => format!("Turns: {plan}."),
+        Some(turns) => format!("Clicks answered {answered}, turns {plan}, at most {turns}."),
+        None => format!("Clicks answered {answered}, turns {plan}."),
     }
 }
 

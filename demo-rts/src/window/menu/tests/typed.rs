@@ -83,7 +83,8 @@ fn host_and_join_commands_meet_and_print_the_end() {
     let text = ada.texts().join(" ");
     for wanted in [
         "Ada (you: bot, hard)",
-        "90 minutes. Turns: 50x2, at most 40.",
+        "90 minutes.",
+        "Clicks answered in 100 ms, turns 50x2, at most 40.",
         "a note",
         "1 seat",
     ] {
@@ -136,7 +137,11 @@ fn a_ticket_alone_shows_every_seat_and_the_map() {
     let mut bob = of_command(folder.path(), &part, &named("Bob"));
     both_until(&mut ada, &mut bob, "Bob", words::STARTS);
     let text = bob.texts().join(" ");
-    for wanted in [&words::missing(2, 0), "Turns: 50x2.", "number 4711"] {
+    for wanted in [
+        &words::missing(2, 0),
+        "Clicks answered in 100 ms, turns 50x2.",
+        "number 4711",
+    ] {
         assert!(text.contains(wanted), "{wanted} in {text}");
     }
     assert_eq!(text.matches(words::OPEN_SEAT).count(), 2, "{text}");
