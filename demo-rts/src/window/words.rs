@@ -281,13 +281,15 @@ pub const KEYS: [(&str, &str); 20] = [
     ("Esc", "Back, or the match's menu."),
 ];
 
-/// The reason comes with it: no packets come from the `silent` ones of them.
-pub fn stalled(names: &str, silent: &str, seconds: f32) -> String {
-    let why = match silent {
-        "" => "packets come, but not all commands of this turn".to_owned(),
-        silent => format!("no packets come from {silent}"),
-    };
-    format!("Waiting for {names} for {seconds:.1} s: {why}. O: vote to wait longer. Esc: menu.")
+pub const COMMANDS_MISSING: &str = ": packets come, but not all commands of this turn";
+
+pub fn silent_players(names: &str) -> String {
+    format!(": no packets come from {names}")
+}
+
+/// The reason follows the seconds, where it is known.
+pub fn stalled(names: &str, why: &str, seconds: f32) -> String {
+    format!("Waiting for {names} for {seconds:.1} s{why}. O: vote to wait longer. Esc: menu.")
 }
 
 pub fn behind(turns: u32) -> String {

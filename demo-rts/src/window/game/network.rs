@@ -20,13 +20,26 @@ pub struct Measured {
     pub seats: Vec<SeatInfo>,
 }
 
-impl Measured {
-    /// Whether nothing comes from a seat's peer.
-    fn is_silent(&self, seat: Seat) -> bool {
-        let info = self.seats.iter().find(|info| info.seat == seat);
-        let peers = self.stats.iter().flat_map(|stats| &stats.peers);
-        let mut of_seat = peers.filter(|of| info.is_some_and(|info| info.peer == of.peer));
-        of_seat.any(|of| of.unheard > SHORTEST_SHOWN_STALL)
+/// What is heard of the seats that a turn waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// No packets come from the peers of these.
+    pub silent: Vec<Seat>,
+    /// Packets come from all of their peers.
+    pub are_all_heard: bool,
+}
+
+/// What is heard of these seats. Of own ones, and of peers that are gone, nothing is known.
+pub fn heard(on: &[Seat], seats: &[SeatInfo], stats: Option<&Stats>) -> Heard {
+    let unheard = |seat: &Seat| {
+        let peer = seats.iter().find(|info| info.seat == *seat)?.peer;
+        let of = stats?.peers.iter().find(|of| of.peer == peer)?;
+        Some(of.unheard > SHORTEST_SHOWN_STALL)
+    };
+    let silent = on.iter().copied();
+    Heard {
+        silent: silent.filter(|seat| unheard(seat) == Some(true)).collect(),
+        are_all_heard: !on.is_empty() && on.iter().all(|seat| unheard(seat) == Some(false)),
     }
 }
 
@@ -194,15 +207,19 @@ impl LongStalls {
 }
 
 /// The banner for a status, for as long as it lasts.
-pub fn banner_for_status(status: &Status, facts: &Facts, measured: &Measured) -> Option<Banner> {
+pub fn banner_for_status(status: &Status, facts: &Facts, heard: &Heard) -> Option<Banner> {
     let (text, colour) = match status {
         Status::Stalled { on, since } if *since >= SHORTEST_SHOWN_STALL => {
-            let names = |seats: &mut dyn Iterator<Item = &Seat>| -> String {
-                let names: Vec<String> = seats.map(|seat| facts.name(*seat)).collect();
+            let names = |seats: &[Seat]| -> String {
+                let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
                 names.join(", ")
             };
-            let silent = names(&mut on.iter().filter(|seat| measured.is_silent(**seat)));
-            let text = words::stalled(&names(&mut on.iter()), &silent, since.as_secs_f32());
+            let why = match (heard.silent.is_empty(), heard.are_all_heard) {
+                (false, _) => words::silent_players(&names(&heard.silent)),
+                (true, true) => words::COMMANDS_MISSING.to_owned(),
+                (true, false) => String::new(),
+            };
+            let text = words::stalled(&names(on), &why, since.as_secs_f32());
             (text, theme::ACCENT)
         }
         Status::CatchingUp { behind } => (words::behind(*behind), theme::ACCENT),
@@ -456,8 +473,10 @@ mod tests {
         };
         let mut measured = measured();
         measured.seats[0].seat = Seat(0);
-        let banner =
-            |status: &Status, measured: &Measured| banner_for_status(status, &facts(), measured);
+        let banner = |status: &Status, measured: &Measured| {
+            let heard = heard(&[Seat(0)], &measured.seats, measured.stats.as_ref());
+            banner_for_status(status, &facts(), &heard)
+        };
         let parts = banner(&status(3_250), &measured).expect("it is long");
         for wanted in ["Ada", "3.2 s", "packets come, but", "O: vote", "Esc"] {
             assert!(parts.text.contains(wanted), "{} in {}", wanted, parts.text);
@@ -472,6 +491,10 @@ mod tests {
             "{}",
             parts.text
         );
+        // Of its own seats a peer hears nothing.
+        measured.stats = Some(Stats::default());
+        let parts = banner(&status(3_250), &measured).expect("it is long");
+        assert!(!parts.text.contains("packets"), "{}", parts.text);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
 use crate::window::{Next, Screen, theme, words};
 use crate::world::{Command, Effect};
+use lockstep::session::Stats;
 use lockstep::{Ended, Event, SeatInfo, Status};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -457,20 +458,34 @@ impl Game {
         }
     }
 
+    /// Statistics of the session; `None` without a network.
+    fn stats(&mut self) -> Option<Stats> {
+        (!self.is_alone()).then(|| self.peer.game().source().stats())
+    }
+
     fn draw_message(&mut self, canvas: &mut Canvas) {
         let mut right = canvas.size().0;
-        let measured = Measured {
-            summary: self.peer.summary(),
-            stats: (!self.is_alone()).then(|| self.peer.game().source().stats()),
-            seats: self.seats.clone(),
-        };
         if self.shows_network {
+            let measured = Measured {
+                summary: self.peer.summary(),
+                stats: self.stats(),
+                seats: self.seats.clone(),
+            };
             right = network::draw_panel(canvas, &self.facts, &measured);
         }
         let status = self.peer.game().status();
         let lasting = match self.ended {
             Some(_) => self.table.as_ref().map(|_| network::banner_after_end()),
-            None => network::banner_for_status(&status, &self.facts, &measured),
+            None => {
+                let heard = match &status {
+                    Status::Stalled { on, .. } => {
+                        let stats = self.stats();
+                        network::heard(on, &self.seats, stats.as_ref())
+                    }
+                    _ => network::Heard::default(),
+                };
+                network::banner_for_status(&status, &self.facts, &heard)
+            }
         };
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;

@@ -32,8 +32,8 @@ pub const BOTS: &str = "Bots";
 pub const ADDRESS: &str = "Address";
 pub const ADDRESS_HINT: &str = "address:port, such as 0.0.0.0:4433";
 pub const PLAN: &str = "Clicks answered";
-pub const PLAN_TIP: &str = "Adaptive: about as fast as the slowest link of the match. Else within that time, which links of up to half of it \
-     one way can keep.";
+pub const PLAN_TIP: &str = "Adaptive: a click is answered about as fast as the slowest link allows. The others answer within the time shown: \
+     a packet may take half of it, one way.";
 pub const ADAPTIVE: &str = "adaptive";
 
 pub fn answered_within(ms: u128) -> String {
@@ -361,7 +361,7 @@ pub fn asks(name: &str, address: &str) -> String {
 pub fn pace(plan: PlanChoice, most: Option<u32>) -> String {
     let answered = match plan {
         PlanChoice::Adaptive => "as fast as links allow".to_owned(),
-        PlanChoice::Fixed(fixed) => format!("in {} ms", fixed.latency().as_millis()),
+        PlanChoice::Fixed(fixed) => answered_within(fixed.latency().as_millis()),
     };
     match most {
         Some(turns) => format!("Clicks answered {answered}, turns {plan}, at most {turns}."),

@@ -1,7 +1,8 @@
 //! Snapshots that a quorum has signed: what a joiner may trust.
 //!
-//! About every ten seconds of match, 5 to 20 where plans are adaptive, each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
-//! has reported the hash of the own one, that is the snapshot that others are given.
+//! About every ten seconds of match, 5 to 20 where plans are adaptive, each peer saves its world and reports the
+//! snapshot's hash in its next batch. Once a quorum has reported the hash of the own one, that is the snapshot that others
+//! are given.
 
 use crate::Limits;
 use crate::log::{Keyframe, Peers, SignedBatch, SnapshotHash, Terms, Voters};
