@@ -21,16 +21,15 @@ pub struct Measured {
 }
 
 /// What is heard of the seats that a turn waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+struct Heard {
     /// No packets come from the peers of these.
-    pub silent: Vec<Seat>,
+    silent: Vec<Seat>,
     /// Packets come from all of their peers.
-    pub are_all_heard: bool,
+    are_all_heard: bool,
 }
 
 /// What is heard of these seats. Of own ones, and of peers that are gone, nothing is known.
-pub fn heard(on: &[Seat], seats: &[SeatInfo], stats: Option<&Stats>) -> Heard {
+fn heard(on: &[Seat], seats: &[SeatInfo], stats: Option<&Stats>) -> Heard {
     let unheard = |seat: &Seat| {
         let peer = seats.iter().find(|info| info.seat == *seat)?.peer;
         let of = stats?.peers.iter().find(|of| of.peer == peer)?;
@@ -206,14 +205,19 @@ impl LongStalls {
     }
 }
 
-/// The banner for a status, for as long as it lasts.
-pub fn banner_for_status(status: &Status, facts: &Facts, heard: &Heard) -> Option<Banner> {
+/// The banner for a status, for as long as it lasts. What is heard tells why a turn waits.
+pub fn banner_for_status(
+    status: &Status,
+    facts: &Facts,
+    (seats, stats): (&[SeatInfo], Option<Stats>),
+) -> Option<Banner> {
     let (text, colour) = match status {
         Status::Stalled { on, since } if *since >= SHORTEST_SHOWN_STALL => {
             let names = |seats: &[Seat]| -> String {
                 let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
                 names.join(", ")
             };
+            let heard = heard(on, seats, stats.as_ref());
             let why = match (heard.silent.is_empty(), heard.are_all_heard) {
                 (false, _) => words::silent_players(&names(&heard.silent)),
                 (true, true) => words::COMMANDS_MISSING.to_owned(),
@@ -474,8 +478,8 @@ mod tests {
         let mut measured = measured();
         measured.seats[0].seat = Seat(0);
         let banner = |status: &Status, measured: &Measured| {
-            let heard = heard(&[Seat(0)], &measured.seats, measured.stats.as_ref());
-            banner_for_status(status, &facts(), &heard)
+            let heard = (&measured.seats[..], measured.stats.clone());
+            banner_for_status(status, &facts(), heard)
         };
         let parts = banner(&status(3_250), &measured).expect("it is long");
         for wanted in ["Ada", "3.2 s", "packets come, but", "O: vote", "Esc"] {

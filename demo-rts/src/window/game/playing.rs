@@ -477,14 +477,8 @@ impl Game {
         let lasting = match self.ended {
             Some(_) => self.table.as_ref().map(|_| network::banner_after_end()),
             None => {
-                let heard = match &status {
-                    Status::Stalled { on, .. } => {
-                        let stats = self.stats();
-                        network::heard(on, &self.seats, stats.as_ref())
-                    }
-                    _ => network::Heard::default(),
-                };
-                network::banner_for_status(&status, &self.facts, &heard)
+                let stats = matches!(status, Status::Stalled { .. }).then(|| self.stats());
+                network::banner_for_status(&status, &self.facts, (&self.seats, stats.flatten()))
             }
         };
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
