@@ -265,6 +265,10 @@ pub(crate) struct TurnPacket {
     pub echo: Option<(u32, u16)>,
     /// Packets missing among the last 64 sent by the other side.
     pub missing: u8,
+    /// The sender waits for an acknowledgement. Elsewhere it comes with what leaves next.
+    pub acknowledge: bool,
+    /// The other side's next batch should have come, and has not.
+    pub lacks: bool,
     /// The epoch that the sender is in.
     pub epoch: u32,
     /// The peers heard directly of late, as a set of roster indices.
@@ -282,6 +286,9 @@ const PROBE: u8 = 1;
 const PROBE_ANSWER: u8 = 2;
 /// As [`TURNS`], in an epoch after the first.
 const LATER_TURNS: u8 = 3;
+/// Beside the kind of a turn packet: an acknowledgement is waited for, and a batch is lacking.
+const ACKNOWLEDGE: u8 = 1 << 6;
+const LACKS: u8 = 1 << 7;
 /// Beside the number of a batch's peer: it is a copy.
 const COPY: u8 = 1 << 7;
 
@@ -297,10 +304,12 @@ impl Datagram {
         let mut out = Vec::with_capacity(256);
         match self {
             Datagram::Turns(packet) => {
+                let acknowledge = if packet.acknowledge { ACKNOWLEDGE } else { 0 };
+                let flags = acknowledge | if packet.lacks { LACKS } else { 0 };
                 match packet.epoch {
-                    0 => out.push(TURNS),
+                    0 => out.push(TURNS | flags),
                     epoch => {
-                        out.push(LATER_TURNS);
+                        out.push(LATER_TURNS | flags);
                         put_varint(&mut out, u64::from(epoch));
                     }
                 }
@@ -341,12 +350,14 @@ impl Datagram {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Datagram, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let datagram = match reader.byte()? {
-            TURNS => Datagram::Turns(turn_packet(&mut reader, 0)?),
+        let kind = reader.byte()?;
+        let datagram = match kind & !(ACKNOWLEDGE | LACKS) {
+            TURNS => Datagram::Turns(turn_packet(&mut reader, kind, 0)?),
             LATER_TURNS => match reader.number()? {
                 0 => return Err(reader.fail("an epoch that goes without saying")),
-                epoch => Datagram::Turns(turn_packet(&mut reader, epoch)?),
+                epoch => Datagram::Turns(turn_packet(&mut reader, kind, epoch)?),
             },
+            other if other != kind => return Err(reader.fail("no such datagram")),
             PROBE => Datagram::Probe {
                 sent_us: reader.varint()?,
             },
@@ -361,7 +372,7 @@ impl Datagram {
     }
 }
 
-fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, DecodeError> {
+fn turn_packet(reader: &mut Reader<'_>, kind: u8, epoch: u32) -> Result<TurnPacket, DecodeError> {
     let sequence = reader.number()?;
     let echo = match reader.varint()? {
         0 => None,
@@ -405,6 +416,8 @@ fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, Decode
         sequence,
         echo,
         missing,
+        acknowledge: kind & ACKNOWLEDGE != 0,
+        lacks: kind & LACKS != 0,
         epoch,
         heard,
         held,
@@ -439,6 +452,8 @@ mod tests {
                 sequence: u32::MAX,
                 echo: Some((u32::MAX - 1, u16::MAX)),
                 missing: 64,
+                acknowledge: peers == 2,
+                lacks: true,
                 epoch: u32::MAX,
                 heard: u16::MAX,
                 held,

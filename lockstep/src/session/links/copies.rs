@@ -1,9 +1,10 @@
 //! When copies of own batches leave on a link.
 //!
-//! A copy leaves when it can still help and an acknowledgement could have come. With the time at which the other end
-//! needs a batch, its way there and the jitter, there is a last useful moment. Where an acknowledgement can come before
-//! that, the next copy waits for it, if losses are seldom. Else so many copies leave as the loss asks for, spread over
-//! what is left, until one is acknowledged. Once the batch is late, copies follow at the pulse of the link.
+//! A copy leaves when it can still help. With the time at which the other end needs a batch, its way there and the jitter,
+//! there is a last useful moment. Where the other end can ask before that for a batch that has not come, the copy waits
+//! until it asks, if losses are seldom: nothing is acknowledged but with what leaves anyway. Else so many copies leave as
+//! the loss asks for, spread over what is left. Where losses are not seldom, acknowledgements are waited for, and end them.
+//! Once the batch is late, copies follow at the pulse of the link.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub(crate) struct Measured {
     pub pulse: Duration,
     /// The shortest time between two copies.
     pub apart: Duration,
+    /// An acknowledgement that is not waited for leaves within this time: with the batch of the next turn.
+    pub turn: Duration,
     /// Little more may be sent now: each copy waits for an acknowledgement.
     pub is_short: bool,
 }
@@ -34,6 +37,11 @@ struct Sent {
     copies: u8,
     first: Duration,
     last: Duration,
+    /// The last one said that its acknowledgement is waited for.
+    waits: bool,
+    /// The other end has asked for it, and for a copy that has not left yet.
+    was_lacking: bool,
+    is_lacking: bool,
 }
 
 /// An acknowledgement waits this long for a packet that leaves anyway.
@@ -46,10 +54,11 @@ const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
 pub(crate) const APART: Duration = Duration::from_millis(2);
 /// A copy leaves so much before its time where a packet leaves anyway.
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
-/// One turn in so many may be late for losses of a match's links.
-const LATE_TURNS: u64 = 100_000;
-/// Links of a peer in the largest match.
-const LINKS: u64 = 15;
+/// One batch in so many may be late for losses: one turn in 100,000, with 15 links of a peer.
+const LATE_BATCHES: u64 = 1_500_000;
+/// The same where each copy costs its bytes in every turn, as no answer can come before it: with seven links, one turn in
+/// 350, if as much is lost as this peer assumes at most.
+const LATE_UNANSWERED: u64 = 2_500;
 const MOST_COPIES: u8 = 8;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
@@ -57,6 +66,8 @@ const MOST_ON_THEIR_WAY: usize = 64;
 const MOST_DOUBLINGS: u32 = 5;
 /// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
 const SELDOM: u32 = 256 * 3 / 2;
+/// As much may be lost beside what is seen, of 64 packets in 256ths of one.
+const UNSEEN: u64 = 32;
 
 impl Measured {
     /// Time from a packet until what it carries should be acknowledged.
@@ -64,11 +75,19 @@ impl Measured {
         self.rtt + self.jitter * 2 + ACKNOWLEDGE_WITHIN + ANSWERED_WITHIN
     }
 
-    /// Copies after which a batch has come, but for one in so many turns, if losses are independent.
-    fn copies(&self) -> u8 {
-        // What no 64 packets show may still be lost: half a packet counts.
-        let lost = u64::from(self.lost) + 128;
-        let mut late = LATE_TURNS * LINKS;
+    /// The same where the acknowledgement is not waited for.
+    fn acknowledged_unasked(&self) -> Duration {
+        self.acknowledged_within() + self.turn
+    }
+
+    fn loses_seldom(&self) -> bool {
+        self.lost <= SELDOM
+    }
+
+    /// Copies after which a batch has come, but for one in so many, if losses are independent.
+    fn copies(&self, mut late: u64) -> u8 {
+        // What no packets of a while show may still be lost: a part of one in 64 counts.
+        let lost = u64::from(self.lost) + UNSEEN;
         let mut copies = 0;
         while late > 0 && copies < MOST_COPIES {
             late = late * lost / (64 * 256);
@@ -84,24 +103,46 @@ impl Copies {
         while self.0.pop_front_if(|sent| sent.turn < until).is_some() {}
     }
 
-    /// The batch of a turn leaves.
-    pub(crate) fn left(&mut self, turn: u32, now: Duration) {
+    /// The other end asks for batches that should have come. Those that may still be on their way are not lacking yet.
+    pub(crate) fn lacking(&mut self, now: Duration, link: &Measured) {
+        let left = |sent: &&mut Sent| sent.last + link.rtt * 3 / 4 <= now;
+        for sent in self.0.iter_mut().filter(left) {
+            (sent.was_lacking, sent.is_lacking) = (true, true);
+        }
+    }
+
+    /// The batch of a turn leaves in a packet whose acknowledgement is waited for, or is not.
+    pub(crate) fn left(&mut self, turn: u32, now: Duration, waits: bool) {
         match self.0.iter_mut().find(|sent| sent.turn == turn) {
             Some(sent) => {
                 sent.copies = sent.copies.saturating_add(1);
-                sent.last = now;
+                (sent.last, sent.waits, sent.is_lacking) = (now, waits, false);
             }
             None => self.0.push_back(Sent {
                 turn,
                 copies: 1,
                 first: now,
                 last: now,
+                waits,
+                was_lacking: false,
+                is_lacking: false,
             }),
         }
         // The other end may never acknowledge.
         if self.0.len() > MOST_ON_THEIR_WAY {
             self.0.pop_front();
         }
+    }
+
+    /// Whether to wait for an acknowledgement of a turn's batch that leaves now.
+    pub(crate) fn waits(&self, turn: u32, now: Duration, link: &Measured) -> bool {
+        let of = self.0.iter().find(|sent| sent.turn == turn);
+        let is_overdue = |sent: &Sent| {
+            let unanswered = sent.copies >= link.copies(LATE_UNANSWERED);
+            let overdue = sent.last + link.acknowledged_unasked() <= now + RIDES_ALONG;
+            sent.waits || sent.was_lacking || unanswered || overdue
+        };
+        !link.loses_seldom() || of.is_some_and(is_overdue)
     }
 
     /// Whether the batch of a turn has left, and is not acknowledged.
@@ -112,28 +153,45 @@ impl Copies {
     /// When the next copy of a turn's batch is due, which the other end needs at `needed`. `None`: it has not left yet.
     pub(crate) fn next(&self, turn: u32, needed: Duration, link: &Measured) -> Option<Duration> {
         let sent = self.0.iter().find(|sent| sent.turn == turn)?;
+        if sent.is_lacking {
+            return Some(sent.last);
+        }
         let within = link.acknowledged_within();
         let way = link.rtt / 2 + link.jitter * 2 + MARGIN;
         let useful_until = needed.saturating_sub(way);
-        let wanted = link.copies().saturating_sub(sent.copies);
-        let waits_until = sent.last + within.max(link.pulse);
-        let last = waits_until + link.apart * u32::from(wanted.saturating_sub(1));
-        if link.is_short || last <= useful_until && link.lost <= SELDOM {
+        let acknowledged = match sent.waits {
+            true => within,
+            false => link.acknowledged_unasked(),
+        };
+        let waits_until = sent.last + acknowledged.max(link.pulse);
+        // What the other end asks for is asked for no later than it would be acknowledged.
+        let strictly = link.copies(LATE_BATCHES);
+        let more = u32::from(strictly.saturating_sub(sent.copies));
+        let last = sent.last + within.max(link.pulse) + link.apart * more.saturating_sub(1);
+        if link.is_short || last <= useful_until && link.loses_seldom() {
             return Some(waits_until);
         }
+        let copies = match link.loses_seldom() && !sent.was_lacking {
+            true => link.copies(LATE_UNANSWERED),
+            false => strictly,
+        };
+        let wanted = u32::from(copies.saturating_sub(sent.copies));
         let left = useful_until.saturating_sub(sent.last);
         if wanted > 0 {
             // Where all of them are late, none comes of haste: on a link that seldom loses one, it waits in a queue.
             let span = match left.is_zero() {
-                true if link.lost <= SELDOM => return Some(waits_until),
+                true if link.loses_seldom() => return Some(waits_until),
                 true => within,
                 false => left,
             };
-            return Some(sent.last + (span / u32::from(wanted)).max(link.apart));
+            return Some(sent.last + (span / wanted).max(link.apart));
         }
-        let late = needed.max(sent.first + within);
+        let late = needed.max(match sent.waits {
+            true => sent.first + within,
+            false => waits_until,
+        });
         // The longer no acknowledgement comes, the less often it is asked for.
-        let more = u32::from(sent.copies.saturating_sub(link.copies() + 1));
+        let more = u32::from(sent.copies.saturating_sub(copies + 1));
         let gap = link.pulse * 2u32.pow(more.min(MOST_DOUBLINGS));
         Some(late.max(sent.last + gap.min(within).max(link.pulse)))
     }
@@ -154,37 +212,55 @@ mod tests {
             lost: lost_of_64 * 256,
             pulse: ms(25),
             apart: APART,
+            turn: ms(200),
             is_short: false,
         }
     }
 
-    /// When copies leave of a batch that is needed after this time and never acknowledged: the first so many, in ms.
-    fn leave(needed_ms: u64, link: &Measured, most: usize) -> Vec<u128> {
+    /// When copies leave of a batch that is needed after this time and never acknowledged, and asked for at these times:
+    /// the first so many, in ms.
+    fn leave(needed_ms: u64, link: &Measured, asked_ms: &[u64], most: usize) -> Vec<u128> {
         let mut copies = Copies::default();
         let (mut now, mut times) = (ms(0), Vec::new());
+        let mut asked = asked_ms.iter().copied().map(ms).peekable();
         for _ in 0..most {
-            copies.left(7, now);
+            let waits = copies.waits(7, now, link);
+            copies.left(7, now, waits);
             times.push(now.as_millis());
             now = copies.next(7, ms(needed_ms), link).expect("it has left");
+            while let Some(asked) = asked.next_if(|asked| *asked < now) {
+                copies.lacking(asked, link);
+                let next = copies.next(7, ms(needed_ms), link);
+                now = next.map_or(now, |next| next.max(asked).min(now));
+            }
         }
         times
     }
 
     #[test]
-    fn a_copy_waits_for_an_acknowledgement_that_can_come_in_time() {
-        assert_eq!(leave(200, &link(2, 0), 4), [0, 25, 50, 75]);
-        assert_eq!(leave(200, &link(100, 0), 2), [0, 108]);
+    fn a_copy_waits_until_it_is_asked_for_where_that_can_be_in_time() {
+        // Where it is not asked for the acknowledgement comes with the next batch, and is lost as well.
+        assert_eq!(leave(200, &link(100, 0), &[], 3), [0, 308, 333]);
+        assert_eq!(leave(200, &link(2, 0), &[10], 3), [0, 10, 35]);
+        assert_eq!(leave(200, &link(100, 0), &[110, 118], 3), [0, 110, 138]);
+        assert_eq!(leave(200, &link(100, 0), &[40], 2), [0, 308], "on its way");
     }
 
     #[test]
-    fn copies_are_spread_where_no_acknowledgement_can_come_in_time() {
-        // Of four copies the last two, up to the last useful moment; then at the pulse, once the batch is late.
-        let times = leave(200, &link(100, 1), 7);
-        assert_eq!(times, [0, 108, 123, 138, 200, 225, 275]);
-        let times = leave(100, &link(100, 0), 5);
-        assert_eq!(times, [0, 19, 38, 108, 133]);
-        // Where more is lost, none waits.
-        let times = leave(200, &link(100, 3), 6);
+    fn copies_are_spread_where_no_question_can_come_in_time() {
+        let short = Measured {
+            turn: ms(100),
+            ..link(100, 0)
+        };
+        let times = leave(100, &short, &[], 4);
+        assert_eq!(times, [0, 38, 38 + 208, 38 + 208 + 25]);
+        let times = leave(100, &short, &[120], 4);
+        assert_eq!(times, [0, 38, 120, 145], "late, and asked for");
+    }
+
+    #[test]
+    fn where_losses_are_not_seldom_copies_follow_until_one_is_acknowledged() {
+        let times = leave(200, &link(100, 3), &[], 6);
         assert_eq!(times, [0, 34, 69, 103, 138, 200]);
         // Copies do not feed losses that last.
         let narrow = Measured {
@@ -192,21 +268,36 @@ mod tests {
             pulse: ms(75),
             ..link(100, 20)
         };
-        assert_eq!(leave(200, &narrow, 4), [0, 75, 150, 225]);
+        assert_eq!(leave(200, &narrow, &[], 4), [0, 75, 150, 225]);
+    }
+
+    #[test]
+    fn acknowledgements_are_waited_for_where_they_end_copies() {
+        let mut copies = Copies::default();
+        let waits = |copies: &Copies, now| copies.waits(7, ms(now), &link(100, 0));
+        assert!(copies.waits(7, ms(0), &link(100, 3)), "losses");
+        assert!(!waits(&copies, 0));
+        copies.left(7, ms(0), false);
+        assert!(!waits(&copies, 38), "the second of two");
+        assert!(waits(&copies, 308), "no acknowledgement came with the next");
+        copies.lacking(ms(110), &link(100, 0));
+        assert!(waits(&copies, 110), "asked for");
     }
 
     #[test]
     fn more_loss_asks_for_more_copies() {
-        let copies = [0, 1, 3, 6, 13, 32, 60].map(|lost| link(100, lost).copies());
+        let copies = [0, 1, 3, 6, 13, 32, 60].map(|lost| link(100, lost).copies(LATE_BATCHES));
         assert!(copies.is_sorted(), "{copies:?}");
         assert_eq!((copies[0], copies[6]), (3, MOST_COPIES));
+        let unanswered = [0, 1].map(|lost| link(100, lost).copies(LATE_UNANSWERED));
+        assert_eq!(unanswered, [2, 2]);
     }
 
     #[test]
     fn what_is_acknowledged_is_forgotten() {
         let mut copies = Copies::default();
         for turn in 3..6 {
-            copies.left(turn, ms(0));
+            copies.left(turn, ms(0), true);
         }
         copies.acknowledged(5);
         let next = |turn| copies.next(turn, ms(200), &link(2, 0));
@@ -218,12 +309,13 @@ mod tests {
     #[test]
     fn a_peer_that_acknowledges_nothing_takes_no_more_memory() {
         let mut copies = Copies::default();
-        (0..100_000).for_each(|turn| copies.left(turn, ms(u64::from(turn) * 200)));
+        (0..100_000).for_each(|turn| copies.left(turn, ms(u64::from(turn) * 200), false));
         assert_eq!(copies.0.len(), MOST_ON_THEIR_WAY);
     }
 
     #[test]
     fn copies_that_are_all_late_do_not_leave_at_once() {
-        assert_eq!(leave(20, &link(100, 0), 5), [0, 108, 216, 241, 266]);
+        let times = leave(20, &link(100, 0), &[], 4);
+        assert_eq!(times, [0, 308, 333, 358]);
     }
 }

@@ -1,5 +1,6 @@
 //! One link: the peer at its other end, and how well it carries.
 
+use super::asking::Asking;
 use super::board::Neighbour;
 use super::copies::{APART, Copies, Measured};
 use crate::session::wire::TurnPacket;
@@ -89,6 +90,8 @@ pub(crate) struct Quality {
     pub heard: u16,
     /// Own batches on their way.
     pub copies: Copies,
+    /// Batches of the peer at the other end that should have come.
+    pub asking: Asking,
     /// By roster index, what has left here of each peer's batches.
     passed: Vec<Passed>,
     pub last_sent: Option<Duration>,
@@ -145,6 +148,7 @@ impl Quality {
             told: Vec::new(),
             heard: 0,
             copies: Copies::default(),
+            asking: Asking::default(),
             passed: Vec::new(),
             last_sent: None,
             acknowledge_by: None,
@@ -196,7 +200,7 @@ impl Quality {
         }
         self.reported_missing = packet.missing;
         self.reported_lost =
-            (self.reported_lost * 63 + u32::from(packet.missing.min(64)) * 256) / 64;
+            (self.reported_lost * 255 + u32::from(packet.missing.min(64)) * 256) / 256;
         if self.held.len() != packet.held.len() {
             self.held = packet.held.clone();
         }
@@ -322,7 +326,7 @@ impl Quality {
     }
 
     /// What copies follow.
-    pub(crate) fn measured(&self, now: Duration) -> Measured {
+    pub(crate) fn measured(&self, now: Duration, turn: Duration) -> Measured {
         let pulse = self.pulse(now);
         Measured {
             rtt: self.rtt.unwrap_or(UNKNOWN),
@@ -330,6 +334,7 @@ impl Quality {
             lost: self.lost(),
             pulse,
             apart: if pulse > PULSE { pulse } else { APART },
+            turn,
             is_short: self.is_short(now),
         }
     }
@@ -348,7 +353,10 @@ impl Quality {
     /// closely, without waiting for an acknowledgement.
     pub(crate) fn forwards_again_after(&self, now: Duration) -> Duration {
         match self.loss_per_64() == 0 || self.is_short(now) {
-            true => self.measured(now).acknowledged_within().max(PULSE),
+            true => self
+                .measured(now, Duration::ZERO)
+                .acknowledged_within()
+                .max(PULSE),
             false => self.pulse(now),
         }
     }

@@ -1,5 +1,6 @@
 //! Links: which there are, where they lead, how well they carry, and what is said on them.
 
+pub(crate) mod asking;
 pub(crate) mod board;
 pub(crate) mod copies;
 pub(crate) mod dialling;

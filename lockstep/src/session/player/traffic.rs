@@ -15,8 +15,8 @@ use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Something is sent on every link at least this often.
-const SIGN_OF_LIFE: Duration = Duration::from_millis(200);
+/// Something is sent on every link at least this often: batches are, with usual plans.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(250);
 /// Packets that leave at once on one link.
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
@@ -44,19 +44,21 @@ impl Player {
         if !fresh {
             return;
         }
+        if packet.lacks {
+            let measured = link.quality.measured(now, self.turns.plan().turn());
+            link.quality.copies.lacking(now, &measured);
+        }
         // The other end may have heard it a while ago.
         let heard_at = now.saturating_sub(self.heard_window());
         for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
             self.membership.note_heard(at, heard_at);
         }
-        if packet.batches.is_empty() {
-            return;
-        }
+        let waits = packet.acknowledge;
         let from: Peers = packet.batches.iter().map(|batch| batch.peer).collect();
         for (batch, is_copy) in packet.batches.into_iter().zip(packet.copies) {
             self.receive_batch(core, id, batch, is_copy);
         }
-        if let Some(link) = core.links.get_mut(&id)
+        if let Some(link) = core.links.get_mut(&id).filter(|_| waits)
             && (from.iter().any(|at| self.is_news(link, usize::from(at)))
                 || link.quality.may_have_lost_an_answer(now))
         {
@@ -262,7 +264,10 @@ impl Player {
         };
         let mut due = before.min(last_sent + SIGN_OF_LIFE);
         due = quality.acknowledge_by.map_or(due, |by| due.min(by));
-        let measured = quality.measured(core.now);
+        let measured = self.measured(core, link);
+        if let Some((_, at)) = self.next_question(member, link, &measured) {
+            due = due.min(at.max(quality.blocked_until));
+        }
         let own = self.own_lacking(link);
         let next = |held| {
             let next = self.next_copy(member, link, held, &measured);
@@ -280,6 +285,21 @@ impl Player {
         (due < before).then_some(due)
     }
 
+    fn measured(&self, core: &Core, link: &Link) -> Measured {
+        link.quality.measured(core.now, self.turns.plan().turn())
+    }
+
+    /// The turn of the batch that a member owes, and when it is to be asked for it on a link.
+    fn next_question(
+        &self,
+        member: usize,
+        link: &Link,
+        measured: &Measured,
+    ) -> Option<(u32, Duration)> {
+        let (turn, expected) = self.turns.expected(member, &self.ledger)?;
+        Some((turn, link.quality.asking.next(turn, expected, measured)))
+    }
+
     /// When the next copy of an own batch leaves on a link to a member, if it has left there.
     fn next_copy(
         &self,
@@ -295,8 +315,11 @@ impl Player {
 
     fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
         let link = &core.links[&id];
-        let measured = link.quality.measured(core.now);
+        let measured = self.measured(core, link);
         let soon = core.now + RIDES_ALONG;
+        let question = self.next_question(member, link, &measured);
+        let question = question.filter(|(_, at)| *at <= core.now).map(|of| of.0);
+        let is_unknown = link.quality.rtt.is_none();
         let own = self.own_lacking(link).filter(|held| {
             let next = self.next_copy(member, link, held, &measured);
             next.is_none_or(|at| at <= soon)
@@ -308,12 +331,15 @@ impl Player {
         let heard = self.heard(core);
         let head = TurnPacket::head_len(self.ledger.places.len());
         let me = self.ledger.places.me();
+        // No batch follows the last one, with which it would be acknowledged.
+        let leaves = self.ledger.batches.leaves(me);
         let mut batches = batches.into_iter().peekable();
         for _ in 0..PACKETS_AT_ONCE {
             let mut room = MAX_DATAGRAM - head;
             let mut packet = TurnPacket {
                 heard,
                 epoch: self.membership.epoch(),
+                lacks: question.is_some(),
                 ..TurnPacket::default()
             };
             let mut turns = Vec::new();
@@ -325,8 +351,11 @@ impl Player {
                 turns.push((at, turn));
                 let copies = &core.links[&id].quality.copies;
                 packet.copies.push(at != me || copies.holds(turn.0));
+                let waits = at != me || copies.waits(turn.0, core.now, &measured);
+                packet.acknowledge |= waits || is_unknown || leaves == Some(turn.0);
                 packet.batches.push(batch);
             }
+            let waits = packet.acknowledge;
             packet.held = self.ledger.batches.all_until().map(TurnNumber).collect();
             let link = core.links.get_mut(&id).expect("the link was just seen");
             if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
@@ -348,9 +377,12 @@ impl Player {
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
             link.quality.told = told;
+            if let Some(turn) = question {
+                link.quality.asking.left(turn, core.now);
+            }
             for (at, turn) in turns {
                 if at == me {
-                    link.quality.copies.left(turn.0, core.now);
+                    link.quality.copies.left(turn.0, core.now, waits);
                 }
                 link.quality
                     .note_sent(at, turn, self.ledger.places.len(), core.now);

@@ -113,6 +113,9 @@ impl Turns {
         if of.is_direct || of.now > due {
             self.clock.arrived(at, way_ms);
         }
+        if of.is_direct && own.is_some() {
+            self.arrivals.note(at, way_ms);
+        }
         if let Some(round_trip) = of.round_trip {
             self.leads.note(at, (way_ms, of.is_direct), round_trip);
         }

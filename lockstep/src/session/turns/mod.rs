@@ -3,6 +3,7 @@
 //!
 //! A [`Gate`] holds all that turns know of the rest of the match.
 
+mod arrivals;
 mod clock;
 mod collect;
 mod delivery;
@@ -30,6 +31,7 @@ use crate::log::{
 };
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
+use arrivals::Arrivals;
 use clock::Clock;
 use delivery::Delivery;
 use lead::{LONGEST_LEAD_MS, Leads};
@@ -103,6 +105,7 @@ pub(crate) struct Turns {
     reports: OwnReports,
     clock: Clock,
     leads: Leads,
+    arrivals: Arrivals,
     stalls: Stalls,
     stall_limit: Option<Duration>,
     /// All texts of turns before this one are told.
@@ -139,6 +142,7 @@ impl Turns {
             reports: OwnReports::new(reports_from, world.executed, world.checksum),
             clock: Clock::new(due, peers, now),
             leads: Leads::new(peers),
+            arrivals: Arrivals::new(peers),
             stalls: Stalls::default(),
             told: turns,
             delivery: Delivery::new(world, keyframe_every, load, kept),
@@ -215,6 +219,18 @@ impl Turns {
             let there = Duration::from_millis(u64::try_from(there_ms).unwrap_or(0));
             network.min(way + network.saturating_sub(there))
         })
+    }
+
+    /// The first turn whose batch a peer owes and that is not held, and when it should have come.
+    pub(crate) fn expected(&self, at: usize, ledger: &Ledger) -> Option<(u32, Duration)> {
+        let Ledger {
+            places, batches, ..
+        } = ledger;
+        let turn = batches.held(at);
+        let own = batches.get(places.me(), turn)?;
+        let is_owed = batches.required(at, turn);
+        let expected = is_owed.then(|| self.arrivals.expected(at, own.arrived))?;
+        Some((turn, expected?))
     }
 
     /// How long before their deadline a peer's batches leave, against those of all `there`.
@@ -539,6 +555,7 @@ impl Turns {
     pub(crate) fn readmit(&mut self, at: usize, seats: &[Seat]) {
         self.clock.readmit(at);
         self.leads.readmit(at);
+        self.arrivals.readmit(at);
         self.fold.open(seats);
     }
 

@@ -1,0 +1,78 @@
+//! How often a peer asks on a link for a batch that should have come.
+
+use super::copies::Measured;
+use std::time::Duration;
+
+/// What was asked for last.
+#[derive(Default)]
+pub(crate) struct Asking {
+    turn: u32,
+    times: u8,
+    last: Duration,
+}
+
+/// The first question may be lost as well: a second one follows it closely.
+const AGAIN_WITHIN: Duration = Duration::from_millis(8);
+/// So often the time from one question to the next doubles.
+const MOST_DOUBLINGS: u32 = 4;
+/// It is no longer than this: a peer is silent for as long where it has nothing to send.
+const LONGEST: Duration = Duration::from_millis(250);
+
+impl Asking {
+    /// When to ask, at the earliest, for the batch of a turn that should have come at `expected`.
+    pub(crate) fn next(&self, turn: u32, expected: Duration, link: &Measured) -> Duration {
+        if self.turn != turn || self.times == 0 {
+            return expected;
+        }
+        let gap = match self.times {
+            1 => AGAIN_WITHIN,
+            // A link may carry what it is asked for no sooner, or its peer have nothing to send.
+            times => {
+                let answered = link.acknowledged_within().max(link.pulse);
+                let doublings = u32::from(times - 2).min(MOST_DOUBLINGS);
+                (answered * 2u32.pow(doublings)).min(LONGEST.max(answered))
+            }
+        };
+        expected.max(self.last + gap)
+    }
+
+    /// It is asked for now.
+    pub(crate) fn left(&mut self, turn: u32, now: Duration) {
+        if self.turn != turn {
+            (self.turn, self.times) = (turn, 0);
+        }
+        self.times = self.times.saturating_add(1);
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::links::copies::APART;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn questions_follow_each_other_less_and_less_often() {
+        let link = Measured {
+            rtt: ms(100),
+            jitter: ms(1),
+            lost: 0,
+            pulse: ms(25),
+            apart: APART,
+            turn: ms(200),
+            is_short: false,
+        };
+        let (mut asking, mut now, mut times) = (Asking::default(), ms(60), Vec::new());
+        for _ in 0..6 {
+            now = asking.next(7, ms(60), &link).max(now);
+            asking.left(7, now);
+            times.push(now.as_millis());
+        }
+        assert_eq!(times, [60, 68, 176, 392, 642, 892]);
+        assert_eq!(asking.next(8, ms(260), &link), ms(260), "another turn");
+    }
+}
