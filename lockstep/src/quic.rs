@@ -177,7 +177,7 @@ impl Quic {
         let socket = socket::wrap(inner, counters.clone(), config.impairments);
         let key = tls::OwnKey::new(&config.key.secret());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            quinn::EndpointConfig::default(),
+            settings::endpoint(),
             Some(settings::server(tls::accepting(&key))),
             socket,
             Arc::new(quinn::TokioRuntime),

@@ -45,6 +45,8 @@ pub const LAST_PACKETS: Duration = Duration::from_millis(100);
 pub const CHUNK_BYTES: usize = 64 << 10;
 /// Priority of the stream of bulk messages: below the control stream's 0.
 pub const BULK_PRIORITY: i32 = -1;
+/// Bytes of a connection's id, of which each packet has one: an endpoint has few connections.
+pub const ID_BYTES: usize = 4;
 /// Why a connection is closed: it is not needed any more.
 pub const CLOSED: VarInt = VarInt::from_u32(0);
 /// Why a connection is closed: the other side broke a rule.

@@ -1,7 +1,9 @@
 //! How quinn is set up for turns: many small datagrams whose loss must slow nothing down.
 
+use super::rules::ID_BYTES;
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{AckFrequencyConfig, IdleTimeout, TransportConfig, VarInt};
+use quinn_proto::RandomConnectionIdGenerator;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +32,13 @@ fn transport(dialled: bool) -> Arc<TransportConfig> {
         .send_window(u64::from(STREAM_WINDOW))
         .congestion_controller_factory(Arc::new(SteadyWindow));
     Arc::new(config)
+}
+
+/// What dials and accepts links.
+pub(super) fn endpoint() -> quinn::EndpointConfig {
+    let mut config = quinn::EndpointConfig::default();
+    config.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(ID_BYTES)));
+    config
 }
 
 /// How a link is dialled.

@@ -157,7 +157,8 @@ impl Copies {
             return Some(sent.last);
         }
         let within = link.acknowledged_within();
-        let way = link.rtt / 2 + link.jitter * 2 + MARGIN;
+        // The jitter is that of both ways together.
+        let way = link.rtt / 2 + link.jitter * 3 / 2 + MARGIN;
         let useful_until = needed.saturating_sub(way);
         let acknowledged = match sent.waits {
             true => within,
@@ -165,16 +166,14 @@ impl Copies {
         };
         let waits_until = sent.last + acknowledged.max(link.pulse);
         // What the other end asks for is asked for no later than it would be acknowledged.
-        let strictly = link.copies(LATE_BATCHES);
-        let more = u32::from(strictly.saturating_sub(sent.copies));
-        let last = sent.last + within.max(link.pulse) + link.apart * more.saturating_sub(1);
-        if link.is_short || last <= useful_until && link.loses_seldom() {
+        let asked = sent.last + within.max(link.pulse);
+        if link.is_short || asked <= useful_until && link.loses_seldom() {
             return Some(waits_until);
         }
-        let copies = match link.loses_seldom() && !sent.was_lacking {
-            true => link.copies(LATE_UNANSWERED),
-            false => strictly,
-        };
+        let copies = link.copies(match link.loses_seldom() && !sent.was_lacking {
+            true => LATE_UNANSWERED,
+            false => LATE_BATCHES,
+        });
         let wanted = u32::from(copies.saturating_sub(sent.copies));
         let left = useful_until.saturating_sub(sent.last);
         if wanted > 0 {

@@ -5,8 +5,9 @@
 
 use crate::random::Stream;
 use curve25519_dalek::MontgomeryPoint;
+use lockstep::quic::parts::ID_BYTES;
 use quinn_proto::crypto::{CryptoError, HmacKey};
-use quinn_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid, TimeSource};
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, TimeSource};
 use rustls::crypto::{
     ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret,
     SupportedKxGroup,
@@ -80,24 +81,14 @@ impl HmacKey for OwnMark {
     }
 }
 
-/// As quinn's own generator: half of an id is a mark of its endpoint, so that an endpoint ignores packets for
-/// another run.
+/// As quinn's own generator of random ids.
 impl ConnectionIdGenerator for OwnMark {
     fn generate_cid(&mut self) -> ConnectionId {
-        let nonce = array::<4>();
-        let [a, b, c, d, ..] = self.of(&nonce);
-        ConnectionId::new(&[nonce, [a, b, c, d]].concat())
-    }
-
-    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        match id.split_at_checked(4) {
-            Some((nonce, mark)) if self.of(nonce).starts_with(mark) => Ok(()),
-            _ => Err(InvalidCid),
-        }
+        ConnectionId::new(&array::<ID_BYTES>())
     }
 
     fn cid_len(&self) -> usize {
-        8
+        ID_BYTES
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {
