@@ -56,9 +56,8 @@ pub(crate) const APART: Duration = Duration::from_millis(2);
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One batch in so many may be late for losses: one turn in 100,000, with 15 links of a peer.
 const LATE_BATCHES: u64 = 1_500_000;
-/// The same where each copy costs its bytes in every turn, as no answer can come before it: with seven links, one turn in
-/// 350, if as much is lost as this peer assumes at most.
-const LATE_UNANSWERED: u64 = 2_500;
+/// The same where each copy costs its bytes in every turn, as no answer can come before it.
+const LATE_UNANSWERED: u64 = 100_000;
 const MOST_COPIES: u8 = 8;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
@@ -289,7 +288,7 @@ mod tests {
         assert!(copies.is_sorted(), "{copies:?}");
         assert_eq!((copies[0], copies[6]), (3, MOST_COPIES));
         let unanswered = [0, 1].map(|lost| link(100, lost).copies(LATE_UNANSWERED));
-        assert_eq!(unanswered, [2, 2]);
+        assert_eq!(unanswered, [2, 3]);
     }
 
     #[test]

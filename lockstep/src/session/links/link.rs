@@ -80,7 +80,7 @@ pub(crate) struct Quality {
     received: u64,
     /// Packets that the other side reported missing among its last 64.
     pub reported_missing: u8,
-    /// The same over a longer time, in 256ths of a packet.
+    /// The same over a longer time, in [`LOST_PARTS`] of a packet.
     reported_lost: u32,
     /// What the other side holds, by roster index.
     pub held: Vec<TurnNumber>,
@@ -119,6 +119,8 @@ struct Passed {
 }
 
 const SENT: usize = 64;
+/// Losses over a longer time are kept in such parts of a packet.
+const LOST_PARTS: u32 = 1 << 16;
 /// So many packets of 64 may be missing on a link that seldom loses one.
 const MISSING_BY_CHANCE: u8 = 3;
 /// Time between two copies of what is late.
@@ -199,8 +201,8 @@ impl Quality {
             }
         }
         self.reported_missing = packet.missing;
-        self.reported_lost =
-            (self.reported_lost * 255 + u32::from(packet.missing.min(64)) * 256) / 256;
+        let missing = u32::from(packet.missing.min(64)) * LOST_PARTS;
+        self.reported_lost = (self.reported_lost * 255 + missing) / 256;
         if self.held.len() != packet.held.len() {
             self.held = packet.held.clone();
         }
@@ -242,7 +244,8 @@ impl Quality {
     /// of late.
     fn lost(&self) -> u32 {
         let of_late = u32::from(self.reported_missing.saturating_sub(MISSING_BY_CHANCE));
-        self.reported_lost.max(of_late * 256)
+        let for_a_while = self.reported_lost / (LOST_PARTS / 256);
+        for_a_while.max(of_late * 256)
     }
 
     /// The worse of what both sides miss.
@@ -386,6 +389,25 @@ mod tests {
             "overtaken, not doubled"
         );
         assert_eq!(quality.missing(), 5);
+    }
+
+    #[test]
+    fn losses_that_go_on_are_measured_and_chance_is_not_taken_for_them() {
+        let lost_percent = |missing: &dyn Fn(u32) -> u8| {
+            let mut quality = Quality::new(Duration::ZERO);
+            for sequence in 0..2_000 {
+                let packet = TurnPacket {
+                    missing: missing(sequence),
+                    ..packet(sequence)
+                };
+                quality.received(Duration::ZERO, &packet);
+            }
+            quality.lost() * 100 / (64 * 256)
+        };
+        assert_eq!(lost_percent(&|at| u8::from(at % 3 > 0) * 2), 2);
+        assert_eq!(lost_percent(&|at| u8::from(at % 3 > 0) * 4), 4);
+        assert_eq!(lost_percent(&|at| u8::from(at > 1_990) * 3), 0);
+        assert_eq!(lost_percent(&|at| u8::from(at > 1_990) * 13), 15, "of late");
     }
 
     #[test]

@@ -18,6 +18,8 @@ const OF_A_COPY_MS: i32 = 15;
 const LONGEST_MS: i64 = 30_000;
 /// The reports that count as of late. Links change.
 const OF_LATE: usize = 8;
+/// The same of what is needed to know when a copy can still help.
+const DIRECT: usize = 4;
 
 pub(super) struct Clock {
     /// When the next turn is due.
@@ -38,8 +40,8 @@ struct Ways {
     reported: Option<i16>,
     /// The longest of this peer's batches there, as the other peer last reported.
     there: Option<i16>,
-    /// The same, the last time that it was not of a copy.
-    direct: Option<i16>,
+    /// The same, the last times that it was not of a copy.
+    direct: [Option<i16>; DIRECT],
     /// The mutual ways at the last reports of the other peer, the newest first.
     mutual: [Option<i32>; OF_LATE],
 }
@@ -53,7 +55,8 @@ impl Ways {
             self.mutual[0] = Some(i32::from(way_ms) + i32::from(here));
         }
         if !self.is_of_copy() {
-            self.direct = self.there;
+            self.direct.rotate_right(1);
+            self.direct[0] = self.there;
         }
     }
 
@@ -133,9 +136,9 @@ impl Clock {
         report.collect()
     }
 
-    /// How long batches of this peer take to another one, in milliseconds, if none is lost.
+    /// How long batches of this peer take to another one, in milliseconds, if none is lost and none waits for a process.
     pub(super) fn way_there(&self, at: usize) -> Option<i16> {
-        self.ways[at].direct
+        self.ways[at].direct.iter().flatten().min().copied()
     }
 
     /// Another run of a peer's process has its place.
