@@ -11,8 +11,9 @@ pub(crate) struct Asking {
     last: Duration,
 }
 
-/// The first question may be lost as well: a second one follows it closely.
-const AGAIN_WITHIN: Duration = Duration::from_millis(8);
+/// A question may be lost as well: so many follow each other closely.
+const AT_ONCE: u8 = 4;
+const AGAIN_WITHIN: Duration = Duration::from_millis(4);
 /// So often the time from one question to the next doubles.
 const MOST_DOUBLINGS: u32 = 4;
 /// It is no longer than this: a peer is silent for as long where it has nothing to send.
@@ -25,11 +26,11 @@ impl Asking {
             return expected;
         }
         let gap = match self.times {
-            1 => AGAIN_WITHIN,
+            ..AT_ONCE => AGAIN_WITHIN,
             // A link may carry what it is asked for no sooner, or its peer have nothing to send.
             times => {
                 let answered = link.acknowledged_within().max(link.pulse);
-                let doublings = u32::from(times - 2).min(MOST_DOUBLINGS);
+                let doublings = u32::from(times - AT_ONCE).min(MOST_DOUBLINGS);
                 (answered * 2u32.pow(doublings)).min(LONGEST.max(answered))
             }
         };
@@ -67,12 +68,12 @@ mod tests {
             is_short: false,
         };
         let (mut asking, mut now, mut times) = (Asking::default(), ms(60), Vec::new());
-        for _ in 0..6 {
+        for _ in 0..8 {
             now = asking.next(7, ms(60), &link).max(now);
             asking.left(7, now);
             times.push(now.as_millis());
         }
-        assert_eq!(times, [60, 68, 176, 392, 642, 892]);
+        assert_eq!(times, [60, 64, 68, 72, 180, 396, 646, 896]);
         assert_eq!(asking.next(8, ms(260), &link), ms(260), "another turn");
     }
 }

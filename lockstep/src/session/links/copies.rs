@@ -22,7 +22,7 @@ pub(crate) struct Measured {
     pub pulse: Duration,
     /// The shortest time between two copies.
     pub apart: Duration,
-    /// An acknowledgement that is not waited for leaves within this time: with the batch of the next turn.
+    /// An acknowledgement that is not waited for leaves within this time, with the batch of the next turn. That may be lost.
     pub turn: Duration,
     /// Little more may be sent now: each copy waits for an acknowledgement.
     pub is_short: bool,
@@ -63,8 +63,8 @@ const MOST_COPIES: u8 = 8;
 const MOST_ON_THEIR_WAY: usize = 64;
 /// So often the time from one copy of a late batch to the next doubles, at most to when an acknowledgement may come.
 const MOST_DOUBLINGS: u32 = 5;
-/// Where more packets of 64 are lost, losses may last longer than what is left after an acknowledgement did not come.
-const SELDOM: u32 = 256 * 3 / 2;
+/// Where more packets of 64 are lost, questions and what answers them are lost too often.
+const SELDOM: u32 = 256 * 6;
 /// As much may be lost beside what is seen, of 64 packets in 256ths of one.
 const UNSEEN: u64 = 32;
 
@@ -76,7 +76,7 @@ impl Measured {
 
     /// The same where the acknowledgement is not waited for.
     fn acknowledged_unasked(&self) -> Duration {
-        self.acknowledged_within() + self.turn
+        self.acknowledged_within() + self.turn * 2
     }
 
     fn loses_seldom(&self) -> bool {
@@ -238,10 +238,10 @@ mod tests {
     #[test]
     fn a_copy_waits_until_it_is_asked_for_where_that_can_be_in_time() {
         // Where it is not asked for the acknowledgement comes with the next batch, and is lost as well.
-        assert_eq!(leave(200, &link(100, 0), &[], 3), [0, 308, 333]);
+        assert_eq!(leave(200, &link(100, 0), &[], 3), [0, 508, 533]);
         assert_eq!(leave(200, &link(2, 0), &[10], 3), [0, 10, 35]);
         assert_eq!(leave(200, &link(100, 0), &[110, 118], 3), [0, 110, 138]);
-        assert_eq!(leave(200, &link(100, 0), &[40], 2), [0, 308], "on its way");
+        assert_eq!(leave(200, &link(100, 0), &[40], 2), [0, 508], "on its way");
     }
 
     #[test]
@@ -251,15 +251,15 @@ mod tests {
             ..link(100, 0)
         };
         let times = leave(100, &short, &[], 4);
-        assert_eq!(times, [0, 38, 38 + 208, 38 + 208 + 25]);
+        assert_eq!(times, [0, 38, 38 + 308, 38 + 308 + 25]);
         let times = leave(100, &short, &[120], 4);
         assert_eq!(times, [0, 38, 120, 145], "late, and asked for");
     }
 
     #[test]
     fn where_losses_are_not_seldom_copies_follow_until_one_is_acknowledged() {
-        let times = leave(200, &link(100, 3), &[], 6);
-        assert_eq!(times, [0, 34, 69, 103, 138, 200]);
+        let times = leave(200, &link(100, 7), &[], 6);
+        assert_eq!(times, [0, 23, 46, 69, 92, 115]);
         // Copies do not feed losses that last.
         let narrow = Measured {
             apart: ms(75),
@@ -273,11 +273,11 @@ mod tests {
     fn acknowledgements_are_waited_for_where_they_end_copies() {
         let mut copies = Copies::default();
         let waits = |copies: &Copies, now| copies.waits(7, ms(now), &link(100, 0));
-        assert!(copies.waits(7, ms(0), &link(100, 3)), "losses");
+        assert!(copies.waits(7, ms(0), &link(100, 7)), "losses");
         assert!(!waits(&copies, 0));
         copies.left(7, ms(0), false);
         assert!(!waits(&copies, 38), "the second of two");
-        assert!(waits(&copies, 308), "no acknowledgement came with the next");
+        assert!(waits(&copies, 508), "no acknowledgement came with the next");
         copies.lacking(ms(110), &link(100, 0));
         assert!(waits(&copies, 110), "asked for");
     }
@@ -314,6 +314,6 @@ mod tests {
     #[test]
     fn copies_that_are_all_late_do_not_leave_at_once() {
         let times = leave(20, &link(100, 0), &[], 4);
-        assert_eq!(times, [0, 308, 333, 358]);
+        assert_eq!(times, [0, 508, 533, 558]);
     }
 }

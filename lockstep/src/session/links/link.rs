@@ -230,6 +230,11 @@ impl Quality {
         true
     }
 
+    /// When the other side last told what it holds.
+    pub(crate) fn told_at(&self) -> Option<Duration> {
+        Some(self.newest?.1)
+    }
+
     /// Packets missing among the last 64 of the other side, the newest 4 left out: they may still come.
     pub(crate) fn missing(&self) -> u8 {
         let Some((newest, _)) = self.newest else {

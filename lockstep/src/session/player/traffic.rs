@@ -21,6 +21,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(250);
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
 const SILENCE: Duration = Duration::from_secs(1);
+/// How late clocks and threads may be before a batch is forwarded.
+const FORWARD_MARGIN: Duration = Duration::from_millis(30);
 /// Links to strangers that have proved that they are no peer of the match: they may ask, and are told so.
 const UNKNOWN: usize = 8;
 /// Links to one peer of the match that is not in the roster.
@@ -399,7 +401,7 @@ impl Player {
     fn own_lacking<'a>(&'a self, link: &'a Link) -> impl Iterator<Item = &'a Held> {
         let me = self.ledger.places.me();
         let from = link.quality.held.get(me).map_or(0, |held| held.0);
-        self.batches_from(me, from, None)
+        self.ledger.batches.held_from(me, from)
     }
 
     /// The batches of others that the member at the other end lacks and that this side should send, each peer's oldest
@@ -417,11 +419,9 @@ impl Player {
                 true => held,
                 false => held.max(quality.sent_until(at)),
             };
-            let before = match self.forwards_without_grace(core, at, link) {
-                true => None,
-                false => Some(core.now.saturating_sub(self.grace(link))),
-            };
-            self.batches_from(at, first, before)
+            let at_once = self.forwards_without_grace(core, at, link);
+            let batches = self.ledger.batches.held_from(at, first);
+            batches.filter(move |held| at_once || self.graced(link, held) <= core.now)
         })
     }
 
@@ -441,28 +441,17 @@ impl Player {
         self.membership.is_changing() || self.forwards_at_once(core, from, link)
     }
 
-    /// The batches of one peer from a turn on that arrived no later than `before`.
-    fn batches_from(
-        &self,
-        at: usize,
-        from: u32,
-        before: Option<Duration>,
-    ) -> impl Iterator<Item = &Held> {
-        let held = self.ledger.batches.held_from(at, from);
-        held.filter(move |held| before.is_none_or(|before| held.arrived <= before))
-    }
-
     /// When a batch of another peer that the other end lacks is to leave: it has waited long enough for the direct way, or,
     /// where it has left before, for an acknowledgement.
     fn next_forward(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
-        let (quality, grace) = (&link.quality, self.grace(link));
+        let quality = &link.quality;
         let wait = quality.forwards_again_after(core.now);
         let due = self.lacking(to, link).flat_map(|(at, from)| {
             let at_once = self.forwards_without_grace(core, at, link);
             let first = |from| self.ledger.batches.held_from(at, from).next();
             let graced = move |held: &Held| match at_once {
                 true => core.now,
-                false => held.arrived + grace,
+                false => self.graced(link, held),
             };
             let until = quality.sent_until(at);
             let again = first(from).filter(|_| from < until);
@@ -472,10 +461,14 @@ impl Player {
         due.min()
     }
 
-    /// How long a batch may take the direct way before others forward it: until an acknowledgement should be here.
-    fn grace(&self, link: &Link) -> Duration {
+    /// Until when a batch may take the direct way before others forward it: until the other end of a link has told, after
+    /// it should have come, that it lacks it. What tells that may be lost, twice.
+    fn graced(&self, link: &Link, held: &Held) -> Duration {
         let rtt = link.quality.rtt.unwrap_or(Duration::from_millis(200));
-        self.turns.plan().turn() + rtt + Duration::from_millis(30)
+        let told_at = link.quality.told_at();
+        let has_told = told_at.is_some_and(|at| held.arrived + rtt / 2 + FORWARD_MARGIN <= at);
+        let turns = if has_told { 1 } else { 3 };
+        held.arrived + self.turns.plan().turn() * turns + rtt + FORWARD_MARGIN
     }
 
     /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end had no
