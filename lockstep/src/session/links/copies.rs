@@ -30,7 +30,11 @@ pub(crate) struct Measured {
 
 /// The own batches that have left on a link and are not acknowledged, by turn.
 #[derive(Default)]
-pub(crate) struct Copies(VecDeque<Sent>);
+pub(crate) struct Copies {
+    sent: VecDeque<Sent>,
+    /// Those that are.
+    acknowledged: u32,
+}
 
 struct Sent {
     turn: u32,
@@ -59,6 +63,8 @@ const LATE_BATCHES: u64 = 1_500_000;
 /// The same where each copy costs its bytes in every turn, as no answer can come before it.
 const LATE_UNANSWERED: u64 = 100_000;
 const MOST_COPIES: u8 = 8;
+/// After so many batches the other end knows when to expect the next one.
+const ENOUGH: u32 = 4;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
 /// So often the time from one copy of a late batch to the next doubles, at most to when an acknowledgement may come.
@@ -99,25 +105,27 @@ impl Measured {
 impl Copies {
     /// The other end holds all own batches before this turn.
     pub(crate) fn acknowledged(&mut self, until: u32) {
-        while self.0.pop_front_if(|sent| sent.turn < until).is_some() {}
+        while self.sent.pop_front_if(|sent| sent.turn < until).is_some() {
+            self.acknowledged = self.acknowledged.saturating_add(1);
+        }
     }
 
     /// The other end asks for batches that should have come. Those that may still be on their way are not lacking yet.
     pub(crate) fn lacking(&mut self, now: Duration, link: &Measured) {
         let left = |sent: &&mut Sent| sent.last + link.rtt * 3 / 4 <= now;
-        for sent in self.0.iter_mut().filter(left) {
+        for sent in self.sent.iter_mut().filter(left) {
             (sent.was_lacking, sent.is_lacking) = (true, true);
         }
     }
 
     /// The batch of a turn leaves in a packet whose acknowledgement is waited for, or is not.
     pub(crate) fn left(&mut self, turn: u32, now: Duration, waits: bool) {
-        match self.0.iter_mut().find(|sent| sent.turn == turn) {
+        match self.sent.iter_mut().find(|sent| sent.turn == turn) {
             Some(sent) => {
                 sent.copies = sent.copies.saturating_add(1);
                 (sent.last, sent.waits, sent.is_lacking) = (now, waits, false);
             }
-            None => self.0.push_back(Sent {
+            None => self.sent.push_back(Sent {
                 turn,
                 copies: 1,
                 first: now,
@@ -128,30 +136,30 @@ impl Copies {
             }),
         }
         // The other end may never acknowledge.
-        if self.0.len() > MOST_ON_THEIR_WAY {
-            self.0.pop_front();
+        if self.sent.len() > MOST_ON_THEIR_WAY {
+            self.sent.pop_front();
         }
     }
 
     /// Whether to wait for an acknowledgement of a turn's batch that leaves now.
     pub(crate) fn waits(&self, turn: u32, now: Duration, link: &Measured) -> bool {
-        let of = self.0.iter().find(|sent| sent.turn == turn);
+        let of = self.sent.iter().find(|sent| sent.turn == turn);
         let is_overdue = |sent: &Sent| {
             let unanswered = sent.copies >= link.copies(LATE_UNANSWERED);
             let overdue = sent.last + link.acknowledged_unasked() <= now + RIDES_ALONG;
             sent.waits || sent.was_lacking || unanswered || overdue
         };
-        !link.loses_seldom() || of.is_some_and(is_overdue)
+        !link.loses_seldom() || self.acknowledged < ENOUGH || of.is_some_and(is_overdue)
     }
 
     /// Whether the batch of a turn has left, and is not acknowledged.
     pub(crate) fn holds(&self, turn: u32) -> bool {
-        self.0.iter().any(|sent| sent.turn == turn)
+        self.sent.iter().any(|sent| sent.turn == turn)
     }
 
     /// When the next copy of a turn's batch is due, which the other end needs at `needed`. `None`: it has not left yet.
     pub(crate) fn next(&self, turn: u32, needed: Duration, link: &Measured) -> Option<Duration> {
-        let sent = self.0.iter().find(|sent| sent.turn == turn)?;
+        let sent = self.sent.iter().find(|sent| sent.turn == turn)?;
         if sent.is_lacking {
             return Some(sent.last);
         }
@@ -215,10 +223,18 @@ mod tests {
         }
     }
 
+    /// Of a link on which batches have been acknowledged.
+    fn known() -> Copies {
+        Copies {
+            acknowledged: ENOUGH,
+            ..Copies::default()
+        }
+    }
+
     /// When copies leave of a batch that is needed after this time and never acknowledged, and asked for at these times:
     /// the first so many, in ms.
     fn leave(needed_ms: u64, link: &Measured, asked_ms: &[u64], most: usize) -> Vec<u128> {
-        let mut copies = Copies::default();
+        let mut copies = known();
         let (mut now, mut times) = (ms(0), Vec::new());
         let mut asked = asked_ms.iter().copied().map(ms).peekable();
         for _ in 0..most {
@@ -271,7 +287,11 @@ mod tests {
 
     #[test]
     fn acknowledgements_are_waited_for_where_they_end_copies() {
-        let mut copies = Copies::default();
+        assert!(
+            Copies::default().waits(7, ms(0), &link(100, 0)),
+            "the first"
+        );
+        let mut copies = known();
         let waits = |copies: &Copies, now| copies.waits(7, ms(now), &link(100, 0));
         assert!(copies.waits(7, ms(0), &link(100, 7)), "losses");
         assert!(!waits(&copies, 0));
@@ -301,14 +321,14 @@ mod tests {
         let next = |turn| copies.next(turn, ms(200), &link(2, 0));
         assert_eq!((next(4), next(5)), (None, Some(ms(25))));
         copies.acknowledged(9);
-        assert!(copies.0.is_empty());
+        assert!(copies.sent.is_empty());
     }
 
     #[test]
     fn a_peer_that_acknowledges_nothing_takes_no_more_memory() {
         let mut copies = Copies::default();
         (0..100_000).for_each(|turn| copies.left(turn, ms(u64::from(turn) * 200), false));
-        assert_eq!(copies.0.len(), MOST_ON_THEIR_WAY);
+        assert_eq!(copies.sent.len(), MOST_ON_THEIR_WAY);
     }
 
     #[test]

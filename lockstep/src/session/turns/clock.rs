@@ -1,7 +1,8 @@
 //! The clock of turns: when the next one is due, and how this peer falls in line with the others.
 //!
 //! No wall clock. A way is the time from the sealing of a batch to its arrival, if both clocks agree. The offset between two
-//! peers is half the difference of their mutual ways; only a peer that is ahead of the median slows down. The sum of both
+//! peers is half the difference of their mutual ways; a peer that is ahead of the median slows down, and one that is behind
+//! it, as it had to wait once, makes haste: else all would fall back to where no batch has any time to spare. The sum of both
 //! does not depend on clocks: where it is more than of late, a batch was lost on the way and came as a copy, and the two
 //! ways tell nothing of the offset.
 
@@ -10,8 +11,11 @@ use std::time::Duration;
 
 /// How often ways are reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
-/// Being ahead by no more is in line.
-const IN_LINE_MS: i64 = 4;
+/// Being ahead, or behind, by no more is in line.
+const AHEAD_MS: i64 = 4;
+const BEHIND_MS: i64 = 10;
+/// Turns are longer or shorter by no more than such a part.
+const PART: i64 = 20;
 /// Mutual ways that are longer by so much than the shortest of the last reports are those of a copy.
 const OF_A_COPY_MS: i32 = 15;
 /// The longest way that is reported, in milliseconds.
@@ -24,8 +28,8 @@ const DIRECT: usize = 4;
 pub(super) struct Clock {
     /// When the next turn is due.
     due: Duration,
-    /// How much longer turns are to be, in all, for this peer to fall back in line.
-    slew: Duration,
+    /// How much longer turns are to be, in all, for this peer to fall back in line, in microseconds; negative: shorter.
+    slew_us: i64,
     reported_at: Duration,
     /// By place.
     ways: Vec<Ways>,
@@ -79,7 +83,7 @@ impl Clock {
     pub(super) fn new(due: Duration, peers: usize, now: Duration) -> Self {
         Clock {
             due,
-            slew: Duration::ZERO,
+            slew_us: 0,
             reported_at: now,
             ways: vec![Ways::default(); peers],
         }
@@ -96,9 +100,14 @@ impl Clock {
 
     /// A turn of this length begins.
     pub(super) fn begin(&mut self, began: Duration, turn: Duration, next: Duration) {
-        let step = self.slew.min(next / 20);
-        self.slew -= step;
-        self.due = began + turn + step;
+        let most = next.as_micros() as i64 / PART;
+        let step = self.slew_us.clamp(-most, most);
+        self.slew_us -= step;
+        let part = Duration::from_micros(step.unsigned_abs());
+        self.due = match step < 0 {
+            true => (began + turn).saturating_sub(part),
+            false => began + turn + part,
+        };
     }
 
     /// A batch of a peer came so long after this peer had sealed its own.
@@ -115,10 +124,18 @@ impl Clock {
         let of = of.filter(|(at, _)| !gone(*at));
         let mut ahead: Vec<i64> = of.filter_map(|(_, ways)| ways.ahead()).collect();
         ahead.sort_unstable();
-        let lower = ahead.len().saturating_sub(1) / 2;
-        let median = ahead.get(lower).copied().unwrap_or(0);
-        let correction = if median > IN_LINE_MS { median / 3 } else { 0 };
-        self.slew = Duration::from_millis(correction as u64);
+        // More than half must say so: ways that differ may make each peer seem ahead of one, and behind another one.
+        let least = |at: usize| ahead.get(at).copied().unwrap_or(0);
+        let (lower, upper) = (
+            least(ahead.len().saturating_sub(1) / 2),
+            least(ahead.len() / 2),
+        );
+        let off = match () {
+            () if lower > AHEAD_MS => lower,
+            () if upper < -BEHIND_MS => upper,
+            () => 0,
+        };
+        self.slew_us = off * 1_000 / 3;
     }
 
     /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
@@ -176,14 +193,36 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_behind_and_one_that_is_gone_change_nothing() {
+    fn a_peer_that_is_behind_makes_haste_and_one_that_is_gone_counts_no_more() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         clock.arrived(1, 30);
         clock.report(MS * 1_000, 100);
         clock.reported(1, 90, |_| false);
-        assert_eq!(clock.slew, Duration::ZERO);
+        clock.begin(MS * 1_000, MS * 100, MS * 100);
+        assert_eq!(clock.due(), MS * 1_095, "a third of 30 ms is to do");
+        clock.begin(clock.due(), MS * 100, MS * 100);
+        assert_eq!(clock.due(), MS * 1_190);
+        clock.begin(clock.due(), MS * 100, MS * 100);
+        assert_eq!(clock.due(), MS * 1_290, "this peer is in line");
         clock.reported(1, -400, |at| at == 1);
-        assert_eq!(clock.slew, Duration::ZERO);
+        assert_eq!(clock.slew_us, 0);
+    }
+
+    #[test]
+    fn a_peer_falls_in_line_with_more_than_half_of_the_others() {
+        let slew_us = |others: &[i16]| {
+            let mut clock = Clock::new(Duration::ZERO, others.len() + 1, Duration::ZERO);
+            (1..=others.len()).for_each(|at| clock.arrived(at, 50));
+            clock.report(MS * 1_000, 100);
+            let told = others.iter().enumerate();
+            told.for_each(|(at, there)| clock.reported(at + 1, *there, |_| false));
+            clock.slew_us
+        };
+        assert_eq!(slew_us(&[110, 110, 110]), -10_000);
+        assert_eq!(slew_us(&[110, 110, -10]), -10_000, "one lies");
+        assert_eq!(slew_us(&[110, 110, -10, -10]), 0);
+        assert_eq!(slew_us(&[-10, -10, 110]), 10_000);
+        assert_eq!(slew_us(&[66, 66]), 0, "in line");
     }
 
     #[test]
@@ -193,15 +232,14 @@ mod tests {
             clock.arrived(1, here);
             clock.report(MS * 1_000 * second, 200);
             clock.reported(1, there, |_| false);
-            clock.slew
+            clock.slew_us
         };
-        assert_eq!(slew(1, 60, 60), Duration::ZERO);
-        assert_eq!(slew(2, 180, 60), Duration::ZERO, "a copy came");
-        assert_eq!(slew(3, 70, 50), MS * 3, "it is 10 ms ahead");
+        assert_eq!(slew(1, 60, 60), 0);
+        assert_eq!(slew(2, 180, 60), 0, "a copy came");
+        assert_eq!(slew(3, 70, 50), 3_333, "it is 10 ms ahead");
         // A slower link is all that there is, after a while.
-        let slews: Vec<Duration> = (4..13).map(|second| slew(second, 180, 120)).collect();
-        assert!(slews[..7].iter().all(Duration::is_zero), "{slews:?}");
-        assert_eq!(slews[8], MS * 10);
+        let slews: Vec<i64> = (4..13).map(|second| slew(second, 180, 120)).collect();
+        assert_eq!((&slews[..7], slews[8]), (&[0; 7][..], 10_000));
     }
 
     #[test]
