@@ -20,8 +20,9 @@ const MOST_DOUBLINGS: u32 = 4;
 const LONGEST: Duration = Duration::from_millis(250);
 
 impl Asking {
-    /// When to ask, at the earliest, for the batch of a turn that should have come at `expected`.
+    /// When to ask, at the earliest, for the batch of a turn that should have come at `expected`, but for jitter.
     pub(crate) fn next(&self, turn: u32, expected: Duration, link: &Measured) -> Duration {
+        let expected = expected + link.jitter * 2;
         if self.turn != turn || self.times == 0 {
             return expected;
         }
@@ -69,11 +70,11 @@ mod tests {
         };
         let (mut asking, mut now, mut times) = (Asking::default(), ms(60), Vec::new());
         for _ in 0..8 {
-            now = asking.next(7, ms(60), &link).max(now);
+            now = asking.next(7, ms(58), &link).max(now);
             asking.left(7, now);
             times.push(now.as_millis());
         }
         assert_eq!(times, [60, 64, 68, 72, 180, 396, 646, 896]);
-        assert_eq!(asking.next(8, ms(260), &link), ms(260), "another turn");
+        assert_eq!(asking.next(8, ms(258), &link), ms(260), "another turn");
     }
 }

@@ -85,7 +85,7 @@ impl Measured {
         self.acknowledged_within() + self.turn * 2
     }
 
-    fn loses_seldom(&self) -> bool {
+    pub(crate) fn loses_seldom(&self) -> bool {
         self.lost <= SELDOM
     }
 

@@ -1,25 +1,26 @@
-//! When a peer's batch should have come: as long after this peer has sealed its own of the same turn as those before it.
+//! When a peer's batch should have come: no sooner after this peer has sealed its own than others did, and a turn after the
+//! one before. The latter counts where the peer had to wait, and seals later than this one since.
 
 use std::time::Duration;
 
-/// A batch that comes no later than this after the usual time is not missed.
-const MARGIN_MS: i64 = 5;
-/// Beyond the usual way so many mean deviations are usual, too.
-const DEVIATIONS: i64 = 4;
-/// What is further from the usual than the deviations and this counts as that.
-const MOST_BEYOND_MS: i64 = 16;
+/// A batch that comes no later than this after it should is not missed.
+const MARGIN: Duration = Duration::from_millis(5);
 /// Ways beyond that are taken for that: a stop of a process, and not the way of its batches.
 const LONGEST_MS: i64 = 30_000;
-/// Ways and deviations are kept in such parts of a millisecond.
+/// A way that became longer is the least one after about so many batches.
+const FORGETS_IN: i64 = 16;
+/// Ways are kept in such parts of a millisecond.
 const PARTS: i64 = 64;
 
-/// By place. Times are those from the own sealing of a turn to the arrival of a peer's batch of it.
-pub(super) struct Arrivals(Vec<Option<Usual>>);
+/// By place, of batches that came from their peer, and for the first time.
+pub(super) struct Arrivals(Vec<Option<Came>>);
 
 #[derive(Clone, Copy)]
-struct Usual {
-    way: i64,
-    deviation: i64,
+struct Came {
+    /// The turn of the last one, and when it came.
+    last: (u32, Duration),
+    /// The least time of late from the own sealing of a turn until one came.
+    least: i64,
 }
 
 impl Arrivals {
@@ -27,26 +28,32 @@ impl Arrivals {
         Arrivals(vec![None; peers])
     }
 
-    /// A batch came from its peer, for the first time.
-    pub(super) fn note(&mut self, at: usize, way_ms: i64) {
+    /// The batch of a turn came now, so long after this peer had sealed its own.
+    pub(super) fn note(&mut self, at: usize, turn: u32, now: Duration, way_ms: i64) {
         let way = way_ms.clamp(-LONGEST_MS, LONGEST_MS) * PARTS;
-        let usual = self.0[at].get_or_insert(Usual { way, deviation: 0 });
-        // One that comes far later than any before it says little. Several that do are soon the usual.
-        let most = usual.deviation * DEVIATIONS + MOST_BEYOND_MS * PARTS;
-        let beyond = (way - usual.way).clamp(-most, most);
-        usual.deviation += (beyond.abs() - usual.deviation) / 4;
-        usual.way += beyond / 8;
+        let before = self.0[at].map_or(way, |came| came.least);
+        let least = way.min(before + (way - before) / FORGETS_IN);
+        let last = (turn, now);
+        self.0[at] = Some(Came { last, least });
     }
 
-    /// When the batch should have come of a turn for which this peer sealed its own then. `None`: none has come yet.
-    pub(super) fn expected(&self, at: usize, sealed: Duration) -> Option<Duration> {
-        let usual = self.0[at]?;
-        let within = (usual.way + usual.deviation * DEVIATIONS) / PARTS + MARGIN_MS;
-        let part = Duration::from_millis(within.unsigned_abs());
-        Some(match within < 0 {
-            true => sealed.saturating_sub(part),
-            false => sealed + part,
-        })
+    /// When the batch of a turn, of this length, should have come for which this peer sealed its own then. `None`: none has
+    /// come yet.
+    pub(super) fn expected(
+        &self,
+        at: usize,
+        (turn, length): (u32, Duration),
+        sealed: Duration,
+    ) -> Option<Duration> {
+        let came = self.0[at]?;
+        let least = Duration::from_millis(came.least.unsigned_abs() / PARTS as u64);
+        let after_own = match came.least < 0 {
+            true => sealed.saturating_sub(least),
+            false => sealed + least,
+        };
+        let (before, came_at) = came.last;
+        let after_last = came_at + length * turn.saturating_sub(before);
+        Some(after_own.max(after_last) + MARGIN)
     }
 
     /// Another run of a peer's process has its place.
@@ -59,34 +66,49 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    const SEALED: Duration = Duration::from_secs(100);
+    const TURN: Duration = Duration::from_millis(200);
 
-    fn expected_ms(ways: impl IntoIterator<Item = i64>) -> i128 {
+    /// After how many milliseconds behind the own sealing the next batch is expected, where those before took these ways.
+    fn expected_ms(ways: &[i64]) -> i128 {
         let mut arrivals = Arrivals::new(2);
-        ways.into_iter().for_each(|way| arrivals.note(1, way));
-        let expected = arrivals.expected(1, SEALED).expect("some have come");
-        expected.as_millis() as i128 - SEALED.as_millis() as i128
+        let sealed = |turn: usize| TURN * (100 + turn as u32);
+        for (turn, way) in ways.iter().enumerate() {
+            let came = sealed(turn).as_millis() as i64 + way;
+            arrivals.note(1, turn as u32, Duration::from_millis(came as u64), *way);
+        }
+        let next = ways.len();
+        let expected = arrivals.expected(1, (next as u32, TURN), sealed(next));
+        let expected = expected.expect("some have come");
+        expected.as_millis() as i128 - sealed(next).as_millis() as i128
     }
 
     #[test]
     fn a_batch_is_expected_when_those_before_it_came() {
-        assert_eq!(Arrivals::new(2).expected(1, SEALED), None);
-        assert_eq!(expected_ms([50; 20]), 55);
-        assert_eq!(expected_ms([-30; 20]), -25, "its clock is ahead");
-        let jitter = [45, 55, 48, 52, 50, 46, 54, 49];
-        let within = expected_ms(jitter.into_iter().cycle().take(80));
-        assert!((58..72).contains(&within), "{within}");
+        assert_eq!(Arrivals::new(2).expected(1, (0, TURN), TURN), None);
+        assert_eq!(expected_ms(&[50; 20]), 55);
+        assert_eq!(expected_ms(&[-30; 20]), -25, "its clock is ahead");
+        assert_eq!(expected_ms(&[50, 58, 45, 52]), 57);
+        assert_eq!(expected_ms(&[50, 45, 58, 47]), 52);
     }
 
     #[test]
-    fn one_late_batch_does_not_put_off_what_is_missed_for_long() {
-        let after = |more: usize| {
-            let late = [50; 20].into_iter().chain([250]);
-            expected_ms(late.chain(std::iter::repeat_n(50, more)))
-        };
-        assert_eq!((after(0), after(8)), (73, 61));
-        let step = |more: usize| expected_ms([20; 20].into_iter().chain([150; 20]).take(20 + more));
-        assert!(step(1) < 60 && step(5) > 150, "{} {}", step(1), step(5));
-        assert!(expected_ms([i64::MIN, i64::MAX]).abs() < 200_000);
+    fn a_peer_that_had_to_wait_is_expected_later() {
+        let after = |more: usize| [&[50; 20][..], &vec![250; more]].concat();
+        assert_eq!(expected_ms(&after(1)), 255);
+        assert_eq!(expected_ms(&[after(1), vec![50]].concat()), 55);
+        // It is behind for good.
+        assert_eq!(expected_ms(&[after(60), vec![245]].concat()), 250);
+    }
+
+    #[test]
+    fn a_batch_that_is_not_first_of_its_turn_counts_from_the_last_that_was() {
+        let mut arrivals = Arrivals::new(1);
+        arrivals.note(0, 7, TURN, i64::MIN);
+        assert_eq!(
+            arrivals.expected(0, (9, TURN), TURN),
+            Some(TURN * 3 + MARGIN)
+        );
+        arrivals.readmit(0);
+        assert_eq!(arrivals.expected(0, (9, TURN), TURN), None);
     }
 }

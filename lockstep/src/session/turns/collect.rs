@@ -88,7 +88,7 @@ impl Turns {
         let wrong_seat = seats.any(|seat| !peer.seats.contains(&seat));
         let ahead = turn.saturating_sub(window.complete());
         let own = batches.get(places.me(), turn).map(|own| own.arrived);
-        self.note_arrival(at, own, ahead, arrival);
+        self.note_arrival(at, (turn, ahead), own, arrival);
         let held = Held {
             signed,
             batch,
@@ -102,9 +102,15 @@ impl Turns {
         }
     }
 
-    /// Takes note of the way of a batch for the turn `ahead` of the next one, for which this peer has sealed its own then,
+    /// Takes note of the way of a batch for a turn, `ahead` of the next one, for which this peer has sealed its own then,
     /// if it has. How long a copy takes tells of losses: it counts where it came too late.
-    fn note_arrival(&mut self, at: usize, own: Option<Duration>, ahead: u32, of: &Arrival<'_>) {
+    fn note_arrival(
+        &mut self,
+        at: usize,
+        (turn, ahead): (u32, u32),
+        own: Option<Duration>,
+        of: &Arrival<'_>,
+    ) {
         let plan = self.fold.plan;
         let millis = |time: Duration| time.as_millis() as i64;
         let due = self.clock.due() + plan.turn() * ahead;
@@ -114,7 +120,7 @@ impl Turns {
             self.clock.arrived(at, way_ms);
         }
         if of.is_direct && own.is_some() {
-            self.arrivals.note(at, way_ms);
+            self.arrivals.note(at, turn, of.now, way_ms);
         }
         if let Some(round_trip) = of.round_trip {
             self.leads.note(at, (way_ms, of.is_direct), round_trip);

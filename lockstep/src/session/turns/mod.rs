@@ -229,7 +229,8 @@ impl Turns {
         let turn = batches.held(at);
         let own = batches.get(places.me(), turn)?;
         let is_owed = batches.required(at, turn);
-        let expected = is_owed.then(|| self.arrivals.expected(at, own.arrived))?;
+        let of_turn = (turn, self.fold.plan.turn());
+        let expected = is_owed.then(|| self.arrivals.expected(at, of_turn, own.arrived))?;
         Some((turn, expected?))
     }
 
