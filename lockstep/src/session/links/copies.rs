@@ -56,6 +56,8 @@ const MARGIN: Duration = Duration::from_millis(10);
 const ANSWERED_WITHIN: Duration = Duration::from_millis(4);
 /// The shortest time between two copies, while losses are no sign of a narrow link.
 pub(crate) const APART: Duration = Duration::from_millis(2);
+/// Copies that are asked for, and have no more time, follow each other so closely.
+const CLOSELY: Duration = Duration::from_millis(4);
 /// A copy leaves so much before its time where a packet leaves anyway.
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One batch in so many may be late for losses: one turn in 100,000, with 15 links of a peer.
@@ -185,12 +187,13 @@ impl Copies {
         let left = useful_until.saturating_sub(sent.last);
         if wanted > 0 {
             // Where all of them are late, none comes of haste: on a link that seldom loses one, it waits in a queue.
-            let span = match left.is_zero() {
+            let gap = match left.is_zero() {
+                true if sent.was_lacking => CLOSELY,
                 true if link.loses_seldom() => return Some(waits_until),
-                true => within,
-                false => left,
+                true => within / wanted,
+                false => left / wanted,
             };
-            return Some(sent.last + (span / wanted).max(link.apart));
+            return Some(sent.last + gap.max(link.apart));
         }
         let late = needed.max(match sent.waits {
             true => sent.first + within,
