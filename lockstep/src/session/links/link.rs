@@ -125,6 +125,8 @@ const LOST_PARTS: u32 = 1 << 16;
 const MISSING_BY_CHANCE: u8 = 3;
 /// Time between two copies of what is late.
 pub(crate) const PULSE: Duration = Duration::from_millis(25);
+/// Packets of 64 that are taken to be lost until more is known.
+const UNKNOWN_LOST: u32 = 2;
 /// The round trip until one is measured.
 const UNKNOWN: Duration = Duration::from_millis(30);
 /// A round trip of longer ago says nothing of a link: it may carry packets one way alone.
@@ -145,7 +147,7 @@ impl Quality {
             newest: None,
             received: 0,
             reported_missing: 0,
-            reported_lost: 0,
+            reported_lost: UNKNOWN_LOST * LOST_PARTS,
             held: Vec::new(),
             told: Vec::new(),
             heard: 0,
