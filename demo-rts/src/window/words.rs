@@ -416,6 +416,14 @@ pub fn bytes(bytes: u64, seconds: f64) -> String {
     format!("{kib:.0} KiB, {:.1} KiB/s", kib / seconds)
 }
 
+/// What left on a link: copies of a hundred batches, and bytes a second.
+pub fn link_traffic(copies: u64, bytes_a_second: f64) -> String {
+    format!(
+        "{copies} copies of 100 batches, {:.1} KiB/s",
+        bytes_a_second / 1_024.0
+    )
+}
+
 pub fn link(rtt_ms: Option<f64>, lost_of_64: u8) -> String {
     let rtt = rtt_ms.map_or_else(|| "– ms".to_owned(), |ms| format!("{ms:.0} ms"));
     let lost = f64::from(lost_of_64) * 100.0 / 64.0;

@@ -389,6 +389,14 @@ pub struct LinkStats {
     pub rtt: Option<Duration>,
     /// Packets lost of the last 64, in the worse direction.
     pub lost_of_64: u8,
+    /// Own batches that left on it, and how often one left again.
+    pub batches: u64,
+    /// See `batches`.
+    pub copies: u64,
+    /// Bytes of turn packets that left on it, without what the transport adds.
+    pub bytes: u64,
+    /// How long it has been up.
+    pub up_for: Duration,
 }
 
 impl SessionConfig {

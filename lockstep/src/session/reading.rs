@@ -77,6 +77,10 @@ impl Session {
                     peer,
                     rtt: link.quality.rtt.or(link.probed),
                     lost_of_64: link.quality.loss_per_64(),
+                    batches: link.quality.copies.batches,
+                    copies: link.quality.copies.again,
+                    bytes: link.quality.bytes,
+                    up_for: self.core.now.saturating_sub(link.up_at),
                 })
             })
             .collect();

@@ -325,6 +325,13 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
         let seat = measured.seats.iter().find(|info| info.peer == peer.peer);
         let name = seat.map_or_else(|| peer.peer.to_string(), |info| facts.name(info.seat));
         let link = stats.links.iter().find(|link| link.peer == peer.peer);
+        let sent = link.map(|link| {
+            let copies = link.copies * 100 / link.batches.max(1);
+            words::link_traffic(
+                copies,
+                link.bytes as f64 / link.up_for.as_secs_f64().max(1.0),
+            )
+        });
         let link = link.map_or_else(
             || words::BY_OTHERS.to_owned(),
             |link| {
@@ -333,6 +340,9 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
             },
         );
         lines.push((name, link));
+        if let Some(sent) = sent {
+            lines.push((String::new(), sent));
+        }
         let how = match peer.unheard > SHORTEST_SHOWN_STALL {
             true => words::silent(peer.unheard.as_secs_f32()),
             false => words::slack(peer.slack_ms, peer.slack_there_ms),
@@ -413,6 +423,10 @@ mod tests {
                     peer,
                     rtt: Some(Duration::from_millis(48)),
                     lost_of_64: 4,
+                    batches: 1_000,
+                    copies: 70,
+                    bytes: 204_800,
+                    up_for: Duration::from_secs(200),
                 }],
                 peers: vec![PeerStats {
                     peer,
@@ -443,12 +457,13 @@ mod tests {
     fn the_panel_names_the_other_end_of_a_link() {
         let mut measured = measured();
         let shown = lines(&facts(), &measured);
-        let [.., agreed, link, slack, lead] = &shown[..] else {
+        let [.., agreed, link, sent, slack, lead] = &shown[..] else {
             panic!("{shown:?}");
         };
         assert_eq!(agreed.1, "after turn 118, as of 0.3 s ago");
         assert_eq!(link.0, "Grace of the very long name indeed");
         assert_eq!(link.1, "48 ms round trip, 6 % loss");
+        assert_eq!(sent.1, "7 copies of 100 batches, 1.0 KiB/s");
         assert_eq!(slack.1, "slack 312 ms here, -18 ms there");
         let early = "sends 31 of 200 ms ahead: it may see your commands first";
         assert_eq!(lead.1, early);

@@ -34,6 +34,9 @@ pub(crate) struct Copies {
     sent: VecDeque<Sent>,
     /// Those that are.
     acknowledged: u32,
+    /// All that have left, and how often one left again.
+    pub batches: u64,
+    pub again: u64,
 }
 
 struct Sent {
@@ -124,18 +127,22 @@ impl Copies {
     pub(crate) fn left(&mut self, turn: u32, now: Duration, waits: bool) {
         match self.sent.iter_mut().find(|sent| sent.turn == turn) {
             Some(sent) => {
+                self.again += 1;
                 sent.copies = sent.copies.saturating_add(1);
                 (sent.last, sent.waits, sent.is_lacking) = (now, waits, false);
             }
-            None => self.sent.push_back(Sent {
-                turn,
-                copies: 1,
-                first: now,
-                last: now,
-                waits,
-                was_lacking: false,
-                is_lacking: false,
-            }),
+            None => {
+                self.batches += 1;
+                self.sent.push_back(Sent {
+                    turn,
+                    copies: 1,
+                    first: now,
+                    last: now,
+                    waits,
+                    was_lacking: false,
+                    is_lacking: false,
+                });
+            }
         }
         // The other end may never acknowledge.
         if self.sent.len() > MOST_ON_THEIR_WAY {

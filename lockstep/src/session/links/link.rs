@@ -99,6 +99,8 @@ pub(crate) struct Quality {
     pub acknowledge_by: Option<Duration>,
     /// Nothing leaves before: more was to leave than may.
     pub blocked_until: Duration,
+    /// Bytes that have left.
+    pub bytes: u64,
     /// Bytes that may be sent now.
     pub allowance: u32,
     pub allowance_at: Duration,
@@ -157,6 +159,7 @@ impl Quality {
             last_sent: None,
             acknowledge_by: None,
             blocked_until: Duration::ZERO,
+            bytes: 0,
             allowance: BURST_BYTES,
             allowance_at: now,
             lossy_since: None,
@@ -272,6 +275,7 @@ impl Quality {
         self.sequence += 1;
         self.last_sent = Some(now);
         self.acknowledge_by = None;
+        self.bytes += bytes as u64;
         self.allowance = self.allowance.saturating_sub(bytes as u32);
     }
 

@@ -107,3 +107,26 @@ fn a_peer_comes_back_whatever_the_plan_was_and_is() {
         assert!(net.ends().is_empty());
     }
 }
+
+#[test]
+fn ten_minutes_of_a_link_that_swings_change_the_plan_a_few_times() {
+    for (seconds, most) in [(10, 2), (45, 7), (100, 5)] {
+        let mut net = Net::adaptive(2, MS * 20);
+        let mut is_slow = false;
+        for _ in 0..600 / seconds {
+            net.run(net.now() + Duration::from_secs(seconds));
+            is_slow = !is_slow;
+            net.mesh.delay = MS * if is_slow { 120 } else { 20 };
+        }
+        net.run(net.now() + Duration::from_secs(1));
+        let plans = net.plans(0);
+        let changes = plans.len() - 1;
+        let stats = net.session(0).stats();
+        let case = format!("each {seconds} s: {plans:?}, {stats:?}");
+        assert!((1..=most).contains(&changes), "{case}");
+        // Each change to a slower plan costs what the budget lacked in three turns at most.
+        let slower = (changes as u32).div_ceil(2);
+        assert!(stats.stalled <= MS * 300 * slower, "{case}");
+        net.are_alike();
+    }
+}
