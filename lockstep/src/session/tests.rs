@@ -19,6 +19,7 @@ mod returning;
 mod sleep;
 mod slow;
 mod stats;
+mod traffic;
 
 use super::*;
 use crate::harness::peer_id as id;

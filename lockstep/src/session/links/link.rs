@@ -82,6 +82,8 @@ pub(crate) struct Quality {
     pub reported_missing: u8,
     /// The same over a longer time, in [`LOST_PARTS`] of a packet.
     reported_lost: u32,
+    /// Packets that reported it.
+    reports: u32,
     /// What the other side holds, by roster index.
     pub held: Vec<TurnNumber>,
     /// What this side holds, as the last packet told that left here.
@@ -121,6 +123,9 @@ struct Passed {
 }
 
 const SENT: usize = 64;
+/// Losses are a mean of about so many reports: more and more of them, so that chance does not hide them for a while.
+const FEWEST_REPORTS: u64 = 256;
+const MOST_REPORTS: u64 = 1_024;
 /// Losses over a longer time are kept in such parts of a packet.
 const LOST_PARTS: u32 = 1 << 16;
 /// So many packets of 64 may be missing on a link that seldom loses one.
@@ -150,6 +155,7 @@ impl Quality {
             received: 0,
             reported_missing: 0,
             reported_lost: UNKNOWN_LOST * LOST_PARTS,
+            reports: 0,
             held: Vec::new(),
             told: Vec::new(),
             heard: 0,
@@ -207,7 +213,10 @@ impl Quality {
         }
         self.reported_missing = packet.missing;
         let missing = u32::from(packet.missing.min(64)) * LOST_PARTS;
-        self.reported_lost = (self.reported_lost * 255 + missing) / 256;
+        self.reports = self.reports.saturating_add(1);
+        let of = u64::from(self.reports).clamp(FEWEST_REPORTS, MOST_REPORTS);
+        let lost = (u64::from(self.reported_lost) * (of - 1) + u64::from(missing)) / of;
+        self.reported_lost = lost as u32;
         if self.held.len() != packet.held.len() {
             self.held = packet.held.clone();
         }
@@ -404,7 +413,7 @@ mod tests {
     fn losses_that_go_on_are_measured_and_chance_is_not_taken_for_them() {
         let lost_percent = |missing: &dyn Fn(u32) -> u8| {
             let mut quality = Quality::new(Duration::ZERO);
-            for sequence in 0..2_000 {
+            for sequence in 0..8_000 {
                 let packet = TurnPacket {
                     missing: missing(sequence),
                     ..packet(sequence)
@@ -415,8 +424,8 @@ mod tests {
         };
         assert_eq!(lost_percent(&|at| u8::from(at % 3 > 0) * 2), 2);
         assert_eq!(lost_percent(&|at| u8::from(at % 3 > 0) * 4), 4);
-        assert_eq!(lost_percent(&|at| u8::from(at > 1_990) * 3), 0);
-        assert_eq!(lost_percent(&|at| u8::from(at > 1_990) * 13), 15, "of late");
+        assert_eq!(lost_percent(&|at| u8::from(at > 7_990) * 3), 0);
+        assert_eq!(lost_percent(&|at| u8::from(at > 7_990) * 13), 15, "of late");
     }
 
     #[test]

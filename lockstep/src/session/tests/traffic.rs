@@ -1,0 +1,60 @@
+//! What leaves on a link: each batch once, and again where it is asked for.
+
+use super::*;
+use crate::session::wire::Datagram;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// The turn of a batch that leaves for the first time.
+fn first_batch(arrival: &Arrival) -> Option<u32> {
+    let Arrives::Bytes(Channel::Turns, bytes) = &arrival.what else {
+        return None;
+    };
+    let Ok(Datagram::Turns(packet)) = Datagram::decode(bytes) else {
+        return None;
+    };
+    let mut batches = packet.batches.iter().zip(&packet.copies);
+    let (batch, _) = batches.find(|(_, is_copy)| !**is_copy)?;
+    let batch = crate::log::Batch::decode(&batch.content).ok()?;
+    Some(batch.turn.0)
+}
+
+#[test]
+fn a_batch_leaves_once_on_a_link_that_loses_none() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    let before = net.session(0).stats();
+    net.run(Duration::from_secs(70));
+    let after = net.session(0).stats();
+    for (before, after) in before.links.iter().zip(&after.links) {
+        let batches = after.batches - before.batches;
+        assert!((299..=301).contains(&batches), "{batches}");
+        assert_eq!(after.copies, before.copies);
+        // A keyed hash signs here: no packet but those with batches leaves.
+        let bytes = (after.bytes - before.bytes) / batches;
+        assert!(bytes <= 120, "{bytes} for each batch");
+    }
+}
+
+#[test]
+fn a_batch_that_is_lost_is_asked_for_in_time() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.mesh.delay = MS * 50;
+    net.run(Duration::from_secs(10));
+    let mut lost = std::collections::BTreeSet::new();
+    while net.now() < Duration::from_secs(70) {
+        net.run(net.now() + MS);
+        let is_lost = |arrival: &Arrival| {
+            let turn = first_batch(arrival).filter(|turn| turn % 3 == 0);
+            turn.filter(|_| arrival.to == 1)
+        };
+        let turns: Vec<u32> = net.mesh.driver.events().filter_map(is_lost).collect();
+        lost.extend(turns);
+        net.lose(|arrival| is_lost(arrival).is_some());
+    }
+    assert!(lost.len() >= 99, "{} turns", lost.len());
+    for at in 0..3 {
+        let stats = net.session(at).stats();
+        assert_eq!(stats.late_turns, 0, "peer {at}: {stats:?}");
+    }
+}
