@@ -15,7 +15,7 @@ fn first_batch(arrival: &Arrival) -> Option<u32> {
     };
     let mut batches = packet.batches.iter().zip(&packet.copies);
     let (batch, _) = batches.find(|(_, is_copy)| !**is_copy)?;
-    let batch = crate::log::Batch::decode(&batch.content).ok()?;
+    let batch = Batch::decode(&batch.content).ok()?;
     Some(batch.turn.0)
 }
 
