@@ -109,15 +109,16 @@ impl Disputes {
         self.since[at] = None;
     }
 
-    /// What was slept through is no time in which a proof was shown. A showing begins anew; the time for a peer out of reach
-    /// goes on.
+    /// What was slept through is no time in which a proof was shown, and the peer that may hold it is to be in reach anew.
     pub(super) fn skip(&mut self, away: Duration, now: Duration) {
+        let mut since: Vec<&mut Duration> = self.since.iter_mut().flatten().collect();
         if let Some(dispute) = &mut self.open {
-            dispute.since = now;
+            since.push(&mut dispute.since);
             (dispute.shown, dispute.unproved) = (0, false);
         }
-        let since = self.since.iter_mut().flatten();
-        since.for_each(|since| *since = now.min(*since + away));
+        for since in since {
+            *since = now.min(*since + away);
+        }
     }
 
     /// When the open dispute is over, where voters are convicted of cheating or not.
@@ -216,10 +217,21 @@ mod tests {
         assert!(disputes.was_in_reach(SECOND * 15));
         assert_eq!(disputes.unjudged(SECOND * 14), Some(2));
         assert_eq!(disputes.unjudged(SECOND * 15), None);
-        // A sleeper is shown all of it again, and what it slept through does not count.
+        // What it sleeps through does not count.
         disputes.skip(SECOND * 16, SECOND * 20);
         assert!(!disputes.was_in_reach(SECOND * 30));
         assert!(disputes.was_in_reach(SECOND * 31));
+    }
+
+    #[test]
+    fn a_dispute_is_judged_no_later_than_a_sleep_was_long() {
+        let mut disputes = Disputes::new(3);
+        disputes.begin(OTHER, 5, 1, Duration::ZERO);
+        disputes.skip(SECOND * 2, SECOND * 4);
+        let stage = |s: u32| disputes.stage(false, Duration::ZERO, SECOND * s);
+        assert_eq!((stage(6), stage(7)), (Stage::Open, Stage::Judged));
+        assert!(!disputes.was_in_reach(SECOND * 7));
+        assert!(disputes.was_in_reach(SECOND * 17));
     }
 
     #[test]
