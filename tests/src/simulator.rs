@@ -275,6 +275,7 @@ impl<W: Playable> Simulator<W> {
             Event::Recovered => self.pick_core(),
             Event::Play(peer) => self.issue_some(peer),
             Event::Chat(peer) => self.chat(peer),
+            Event::Late(peer, link, bytes) => self.carry(peer, link, Channel::Turns, &bytes),
             Event::Forgotten(peer, since) => self.forget_frozen(peer, since),
             Event::Aftermath(leaver) => self.follow_up(&leaver),
             Event::ManyDie => self.many_die(),

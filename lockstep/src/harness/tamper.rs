@@ -3,6 +3,7 @@
 use crate::log::SignedBatch;
 use crate::session::{Control, Datagram, SignedStatement, WireBatch};
 use crate::{Channel, Limits};
+use std::time::Duration;
 
 /// The bytes with every batch of this peer, by index in the roster, in the place of which `change` gives another one;
 /// batches for which it gives none are left out. Nothing else changes.
@@ -36,6 +37,18 @@ pub fn change_batches(
             _ => bytes.to_vec(),
         },
         Channel::Bulk => bytes.to_vec(),
+    }
+}
+
+/// A datagram as it is where it leaves so much later than its session sent it, and no round trip shows that.
+pub fn held_back(bytes: &[u8], by: Duration) -> Vec<u8> {
+    match Datagram::decode(bytes) {
+        Ok(Datagram::Turns(mut packet)) => {
+            let by = u16::try_from(by.as_millis()).unwrap_or(u16::MAX);
+            packet.echo = packet.echo.map(|(of, age)| (of, age.saturating_add(by)));
+            Datagram::Turns(packet).encode()
+        }
+        _ => bytes.to_vec(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::faults::Leaver;
 use super::links::Dial;
 use super::network::{End, Node};
 use super::quic::Packet;
-use lockstep::{Channel, LinkError};
+use lockstep::{Channel, LinkError, LinkId};
 use std::time::Duration;
 
 pub enum Event {
@@ -14,6 +14,8 @@ pub enum Event {
     World(usize),
     /// A sync of a peer's disk is done: of which run, and its number.
     Synced(usize, u32, u64),
+    /// A packet that a peer has held back leaves.
+    Late(usize, LinkId, Vec<u8>),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
     /// A packet arrives.
@@ -69,6 +71,7 @@ impl Event {
             | Event::Synced(peer, ..)
             | Event::Play(peer)
             | Event::Chat(peer)
+            | Event::Late(peer, ..)
             | Event::GiveUp(peer) => Some(*peer),
             Event::Arrive(end, ..) | Event::Down(end, _) => Some(at(*end)),
             Event::Packet(packet) => Some(packet.to.0),

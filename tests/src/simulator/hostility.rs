@@ -4,7 +4,7 @@ use super::event::Event;
 use super::network::Node;
 use super::{Hostile, Over, Playable, Scenario, Simulator};
 use crate::random::Stream;
-use lockstep::harness::{change_batches, change_votes, without_votes};
+use lockstep::harness::{change_batches, change_votes, held_back, without_votes};
 use lockstep::log::{LogEntry, SignedBatch, What};
 use lockstep::session::Batch;
 use lockstep::session::roster::{Message, Peers};
@@ -235,6 +235,30 @@ impl Key {
 }
 
 impl<W: Playable> Simulator<W> {
+    /// How much later a packet of a peer that looks ahead leaves, and what leaves then.
+    pub(super) fn held_back(
+        &mut self,
+        peer: usize,
+        channel: Channel,
+        bytes: &[u8],
+    ) -> Option<(Duration, Vec<u8>)> {
+        let hostile = self.scenario.peers[peer].hostile;
+        let Some(Hostile::LooksAhead(later)) = hostile.filter(|_| channel == Channel::Turns) else {
+            return None;
+        };
+        let now = self.now();
+        let place = self.judge.places.iter().position(|of| *of == peer)?;
+        let mut leaves = now;
+        change_batches(channel, bytes, place as u8, |batch| {
+            let turn = Batch::decode(&batch.content).map_or(0, |batch| batch.turn.0);
+            let first = *self.hostility.sealed.entry((peer, turn)).or_insert(now);
+            leaves = leaves.max(first + later);
+            Some(batch)
+        });
+        let by = leaves - now;
+        (!by.is_zero()).then(|| (by, held_back(bytes, by)))
+    }
+
     /// What leaves a peer in place of what its session sends; `None` for nothing.
     pub(super) fn tamper<'a>(
         &mut self,
@@ -257,10 +281,8 @@ impl<W: Playable> Simulator<W> {
         let Some((me, _)) = places.find(|(_, of)| **of == peer) else {
             return same;
         };
-        let now = self.now();
         let key = &self.hostility.keys[&peer];
         let random = &mut self.hostility.random;
-        let sealed = &mut self.hostility.sealed;
         let odd = to % 2 == 1;
         let changed = |change: &mut dyn FnMut(SignedBatch) -> SignedBatch| {
             let change = |batch| Some(change(batch));
@@ -289,15 +311,6 @@ impl<W: Playable> Simulator<W> {
                 true => changed(&mut |batch| key.forge(random, batch)),
                 false => same,
             },
-            Hostile::LooksAhead(later) => {
-                let mut is_old = |batch: &SignedBatch| {
-                    let turn = Batch::decode(&batch.content).map_or(0, |batch| batch.turn.0);
-                    *sealed.entry((peer, turn)).or_insert(now) + later <= now
-                };
-                let due = |batch: SignedBatch| is_old(&batch).then_some(batch);
-                let bytes = change_batches(channel, bytes, me, due);
-                Some(Cow::Owned(bytes))
-            }
             Hostile::Evictor { victim } if channel == Channel::Control => {
                 let mut places = (0_u8..).zip(&self.judge.places);
                 let Some((victim, _)) = places.find(|(_, of)| **of == victim) else {

@@ -134,6 +134,10 @@ impl<W: Playable> Simulator<W> {
             return;
         };
         self.hostility.sample_traffic(channel, bytes);
+        if let Some((by, bytes)) = self.held_back(peer, channel, bytes) {
+            let late = Event::Late(peer, link, bytes);
+            return self.driver.schedule(self.now() + by, late);
+        }
         if let Some(bytes) = self.tamper(peer, to, channel, bytes) {
             self.carry(peer, link, channel, &bytes);
         }

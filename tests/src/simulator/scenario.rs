@@ -238,7 +238,7 @@ pub enum Hostile {
     LiesOfLog(u32),
     /// It reports that its machine needs so long for a tick, and that is a lie.
     LiesOfLoad(Duration),
-    /// It sends its batches so much later than it might: it has seen those of the others.
+    /// It holds its batches back for so long: it has seen those of the others by then.
     LooksAhead(Duration),
     /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),

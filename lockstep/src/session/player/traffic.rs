@@ -298,7 +298,9 @@ impl Player {
         link: &Link,
         measured: &Measured,
     ) -> Option<(u32, Duration)> {
-        let (turn, expected) = self.turns.expected(member, &self.ledger)?;
+        let (turn, expected) = self
+            .turns
+            .expected(member, measured.rtt / 2, &self.ledger)?;
         Some((turn, link.quality.asking.next(turn, expected, measured)))
     }
 

@@ -37,15 +37,18 @@ impl Arrivals {
         self.0[at] = Some(Came { last, least });
     }
 
-    /// When the batch of a turn, of this length, should have come for which this peer sealed its own then. `None`: none has
-    /// come yet.
+    /// When the batch of a turn, of this length, should have come for which this peer sealed its own then. As long as none
+    /// has come, its peer is taken to have sealed it at that time as well, and it to take this `way`.
     pub(super) fn expected(
         &self,
         at: usize,
         (turn, length): (u32, Duration),
         sealed: Duration,
-    ) -> Option<Duration> {
-        let came = self.0[at]?;
+        way: Duration,
+    ) -> Duration {
+        let Some(came) = self.0[at] else {
+            return sealed + way + MARGIN;
+        };
         let least = Duration::from_millis(came.least.unsigned_abs() / PARTS as u64);
         let after_own = match came.least < 0 {
             true => sealed.saturating_sub(least),
@@ -53,7 +56,7 @@ impl Arrivals {
         };
         let (before, came_at) = came.last;
         let after_last = came_at + length * turn.saturating_sub(before);
-        Some(after_own.max(after_last) + MARGIN)
+        after_own.max(after_last) + MARGIN
     }
 
     /// Another run of a peer's process has its place.
@@ -67,6 +70,7 @@ mod tests {
     use super::*;
 
     const TURN: Duration = Duration::from_millis(200);
+    const WAY: Duration = Duration::from_millis(40);
 
     /// After how many milliseconds behind the own sealing the next batch is expected, where those before took these ways.
     fn expected_ms(ways: &[i64]) -> i128 {
@@ -77,14 +81,13 @@ mod tests {
             arrivals.note(1, turn as u32, Duration::from_millis(came as u64), *way);
         }
         let next = ways.len();
-        let expected = arrivals.expected(1, (next as u32, TURN), sealed(next));
-        let expected = expected.expect("some have come");
+        let expected = arrivals.expected(1, (next as u32, TURN), sealed(next), WAY);
         expected.as_millis() as i128 - sealed(next).as_millis() as i128
     }
 
     #[test]
     fn a_batch_is_expected_when_those_before_it_came() {
-        assert_eq!(Arrivals::new(2).expected(1, (0, TURN), TURN), None);
+        assert_eq!(expected_ms(&[]), 45, "none has come");
         assert_eq!(expected_ms(&[50; 20]), 55);
         assert_eq!(expected_ms(&[-30; 20]), -25, "its clock is ahead");
         assert_eq!(expected_ms(&[50, 58, 45, 52]), 57);
@@ -105,10 +108,11 @@ mod tests {
         let mut arrivals = Arrivals::new(1);
         arrivals.note(0, 7, TURN, i64::MIN);
         assert_eq!(
-            arrivals.expected(0, (9, TURN), TURN),
-            Some(TURN * 3 + MARGIN)
+            arrivals.expected(0, (9, TURN), TURN, WAY),
+            TURN * 3 + MARGIN
         );
         arrivals.readmit(0);
-        assert_eq!(arrivals.expected(0, (9, TURN), TURN), None);
+        let expected = arrivals.expected(0, (9, TURN), TURN, WAY);
+        assert_eq!(expected, TURN + WAY + MARGIN);
     }
 }

@@ -221,8 +221,14 @@ impl Turns {
         })
     }
 
-    /// The first turn whose batch a peer owes and that is not held, and when it should have come.
-    pub(crate) fn expected(&self, at: usize, ledger: &Ledger) -> Option<(u32, Duration)> {
+    /// The first turn whose batch a peer owes and that is not held, and when it should have come over a link that takes it
+    /// this way.
+    pub(crate) fn expected(
+        &self,
+        at: usize,
+        way: Duration,
+        ledger: &Ledger,
+    ) -> Option<(u32, Duration)> {
         let Ledger {
             places, batches, ..
         } = ledger;
@@ -230,8 +236,8 @@ impl Turns {
         let own = batches.get(places.me(), turn)?;
         let is_owed = batches.required(at, turn);
         let of_turn = (turn, self.fold.plan.turn());
-        let expected = is_owed.then(|| self.arrivals.expected(at, of_turn, own.arrived))?;
-        Some((turn, expected?))
+        let expected = || self.arrivals.expected(at, of_turn, own.arrived, way);
+        is_owed.then(|| (turn, expected()))
     }
 
     /// How long before their deadline a peer's batches leave, against those of all `there`.

@@ -4,7 +4,7 @@ use super::{Hostile, PeerPlan, Scenario, Weather, Workload};
 use crate::random::Stream;
 use std::time::Duration;
 
-/// How late it sends its batches, at least: until its session sends them again, up to 25 ms more pass.
+/// For so long it holds its batches back.
 const LATE: Duration = Duration::from_millis(150);
 /// The time of the match at which the leads of all are noted, 2 s later.
 const NOTED_AT: Duration = Duration::from_secs(118);
