@@ -578,7 +578,11 @@ impl Player {
             minority: self.verify.minority(),
             minority_due: self.verify.minority_due(ledger, &around),
             unaware_of_minority: self.verify.unaware_of_minority(),
-            evident_minority: self.verify.evident_minority(ledger, around.voters),
+            evident_minority: self.verify.evident_minority(
+                ledger,
+                || ledger.hashes_ahead(fold, None),
+                around.voters,
+            ),
             disputed: self.verify.disputed(now),
             barred: barred.map(|at| at as u8).collect(),
             ahead: Vec::new(),

@@ -142,7 +142,13 @@ impl Verify {
     }
 
     /// The minority with all of which the reports at hand say the same: the others may have come to that already.
-    pub(crate) fn evident_minority(&self, ledger: &Ledger, voters: Voters) -> Peers {
+    /// In a change no turn is completed any more: logs are compared `ahead` of those that are.
+    pub(crate) fn evident_minority(
+        &self,
+        ledger: &Ledger,
+        ahead: impl FnOnce() -> Vec<LogHash>,
+        voters: Voters,
+    ) -> Peers {
         let known = self.minority.peers().and(voters.members());
         let pending = self.mismatch.as_ref().filter(|_| self.excludes());
         let Some(turns) = pending.map(|mismatch| mismatch.turns) else {
@@ -151,7 +157,7 @@ impl Verify {
         let row = self.checksums.row(turns);
         let told = self.proofs.leave_out(Peers::default(), row);
         match Verdict::of(&told, Peers::default(), voters) {
-            Verdict::Minority(minority) if self.are_alike(&told, turns, ledger) => {
+            Verdict::Minority(minority) if self.are_alike(&told, turns, ledger, &ahead()) => {
                 known.or(minority).without(ledger.places.own())
             }
             _ => known,
@@ -323,7 +329,7 @@ impl Verify {
             return Vec::new();
         }
         let told = self.checksums.row(turns);
-        let alike = self.are_alike(&told, turns, ledger);
+        let alike = self.are_alike(&told, turns, ledger, &[]);
         // The minority is known once all have reported.
         let reports = |at: u8| {
             let at = usize::from(at);
@@ -602,10 +608,17 @@ impl Verify {
     }
 
     /// Whether all that reported are known to have this log up to then.
-    fn are_alike(&self, told: &[(u8, Checksum)], turns: u32, ledger: &Ledger) -> bool {
+    fn are_alike(
+        &self,
+        told: &[(u8, Checksum)],
+        turns: u32,
+        ledger: &Ledger,
+        ahead: &[LogHash],
+    ) -> bool {
+        let own = |turns: u32| ledger.hash_at(turns, ahead);
         told.iter().all(|(peer, _)| match usize::from(*peer) {
             at if at == ledger.places.me() => ledger.window.complete() >= turns,
-            at => self.reports[at].alike() >= turns,
+            at => self.reports[at].is_alike(turns, own),
         })
     }
 }

@@ -121,6 +121,12 @@ impl Reports {
         self.pending.pop_front_if(|(turns, _)| *turns <= complete)
     }
 
+    /// Whether the peer's log is known to be this one after so many turns, or tells of one hash later that is `own`.
+    pub(super) fn is_alike(&self, turns: u32, own: impl Fn(u32) -> Option<LogHash>) -> bool {
+        let mut later = self.pending.iter().filter(|(after, _)| *after >= turns);
+        self.alike >= turns || later.any(|(after, hash)| own(*after) == Some(*hash))
+    }
+
     /// Compares no hash any more that the peer has told of. How many turns its log is known to be this one.
     pub(super) fn forget_hashes(&mut self) -> u32 {
         self.pending.clear();

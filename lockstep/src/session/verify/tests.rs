@@ -233,7 +233,7 @@ fn the_log_of_a_cheat_hides_no_minority() {
         verify.expect_hash(at, 2, hash);
     }
     verify.check_hashes(&ledger, &around);
-    let evident = |verify: &Verify| verify.evident_minority(&ledger, around.voters);
+    let evident = |verify: &Verify| verify.evident_minority(&ledger, Vec::new, around.voters);
     assert!(evident(&verify).is_empty(), "another log may explain it");
     let other = Batch {
         executed: 1,
@@ -244,6 +244,26 @@ fn the_log_of_a_cheat_hides_no_minority() {
         held(4, other).signed,
     ));
     assert_eq!(evident(&verify), Peers(0b10));
+}
+
+#[test]
+fn a_minority_is_evident_by_hashes_of_turns_that_are_held_and_not_complete() {
+    let ledger = after(2, 3);
+    let mut verify = verify(&ledger);
+    let around = around(3, Duration::ZERO);
+    for (at, checksum) in [(0, 5), (1, 5), (2, 6)] {
+        verify.report((at, 1, Checksum(checksum)), &ledger, &around);
+    }
+    // The others were two turns further when they froze, and told of no hash between.
+    for at in [1, 2] {
+        verify.expect_hash(at, 4, ANOTHER);
+    }
+    let evident = |ahead: [u8; 2]| {
+        let ahead = || ahead.map(|hash| LogHash([hash; 16])).to_vec();
+        verify.evident_minority(&ledger, ahead, around.voters)
+    };
+    assert!(evident([8, 8]).is_empty());
+    assert_eq!(evident([8, 9]), Peers(0b100));
 }
 
 #[test]
