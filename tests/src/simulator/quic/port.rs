@@ -57,6 +57,7 @@ impl Port {
         let time_of_day = Arc::new(TimeOfDay::default());
         let mut accepts = server(accepting(&key));
         accepts.time_source(time_of_day.clone());
+        accepts.token_key(Arc::new(mark));
         Port {
             endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(accepts)), false, None),
             key,

@@ -1,12 +1,11 @@
 //! Randomness of QUIC and TLS from the seed of the run.
 //!
-//! TLS asks a global for randomness, so the stream belongs to the thread, and a run to one thread. Only the key of
-//! retry tokens is not seeded: it changes the content of a token, but neither its length nor its fate.
+//! TLS asks a global for randomness, so the stream belongs to the thread, and a run to one thread.
 
 use crate::random::Stream;
 use curve25519_dalek::MontgomeryPoint;
 use lockstep::quic::parts::ID_BYTES;
-use quinn_proto::crypto::{CryptoError, HmacKey};
+use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, TimeSource};
 use rustls::crypto::{
     ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret,
@@ -20,6 +19,9 @@ use std::time::{Duration, SystemTime};
 thread_local! {
     static RANDOM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
+
+/// Bytes of the mark of a token.
+const TOKEN_MARK: usize = 16;
 
 /// Seeds all randomness on this thread from now on.
 pub fn begin(seed: u64) {
@@ -48,7 +50,7 @@ pub fn connection_id() -> ConnectionId {
     ConnectionId::new(&array::<20>())
 }
 
-/// An endpoint's key to recognise its own connection ids.
+/// An endpoint's key to recognise what it has made: stateless resets, and tokens of retries.
 #[derive(Clone, Copy)]
 pub struct OwnMark([u8; 32]);
 
@@ -76,6 +78,31 @@ impl HmacKey for OwnMark {
     fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
         match self.of(data) == signature {
             true => Ok(()),
+            false => Err(CryptoError),
+        }
+    }
+}
+
+/// A token's content matters where its packet is damaged and then taken for another one.
+impl HandshakeTokenKey for OwnMark {
+    fn aead_from_hkdf(&self, random_bytes: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(OwnMark(self.of(random_bytes)))
+    }
+}
+
+/// Marks tokens, as long as sealed ones, and does not hide what they say.
+impl AeadKey for OwnMark {
+    fn seal(&self, data: &mut Vec<u8>, _: &[u8]) -> Result<(), CryptoError> {
+        let mark = self.of(data);
+        data.extend_from_slice(&mark[..TOKEN_MARK]);
+        Ok(())
+    }
+
+    fn open<'a>(&self, data: &'a mut [u8], _: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        let content = data.len().checked_sub(TOKEN_MARK).ok_or(CryptoError)?;
+        let (content, mark) = data.split_at_mut(content);
+        match self.of(content).starts_with(mark) {
+            true => Ok(content),
             false => Err(CryptoError),
         }
     }
