@@ -60,6 +60,8 @@ impl Reopening {
 
 /// From the first death to the last no peer becomes a suspect, except a planned early one.
 const ALL_WITHIN_MS: u64 = 300;
+/// Time for a run that is there to learn that its match is reopened, and to come: it asks other peers first.
+const COMES_WITHIN: Duration = Duration::from_secs(6);
 /// Time for a survivor to leave a stalled match and begin another run.
 const LEAVES_WITHIN: Duration = Duration::from_secs(7);
 
@@ -236,8 +238,9 @@ impl Scenario {
             all_begun += SUSPICION * 2 + LEAVES_WITHIN;
         }
         // Whatever the weather until then, all that return have time to.
-        reopening.wait = all_begun - reopening.at + random.millis(5_000, 12_000);
+        let waits_until = all_begun + random.millis(5_000, 12_000);
         self.heal_at = all_begun + random.millis(500, 6_000);
+        reopening.wait = waits_until.max(self.heal_at + COMES_WITHIN) - reopening.at;
         self.turn_limit = 20;
         self.lasts_beyond_healing(random.millis(4_000, 10_000));
         self.reopening = Some(reopening);
