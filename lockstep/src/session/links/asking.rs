@@ -16,7 +16,8 @@ const AT_ONCE: u8 = 4;
 const AGAIN_WITHIN: Duration = Duration::from_millis(4);
 /// So often the time from one question to the next doubles.
 const MOST_DOUBLINGS: u32 = 4;
-/// It is no longer than this: a peer is silent for as long where it has nothing to send.
+/// The time between two questions, or between a question and its answer, where that is longer: a peer that has nothing to
+/// send is silent for as long.
 const LONGEST: Duration = Duration::from_millis(250);
 
 impl Asking {

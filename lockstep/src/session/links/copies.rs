@@ -32,7 +32,7 @@ pub(crate) struct Measured {
 #[derive(Default)]
 pub(crate) struct Copies {
     sent: VecDeque<Sent>,
-    /// Those that are.
+    /// How many own batches are acknowledged.
     acknowledged: u32,
     /// All that have left, and how often one left again.
     pub batches: u64,
@@ -65,7 +65,7 @@ const CLOSELY: Duration = Duration::from_millis(4);
 pub(crate) const RIDES_ALONG: Duration = Duration::from_millis(1);
 /// One batch in so many may be late for losses: one turn in 100,000, with 15 links of a peer.
 const LATE_BATCHES: u64 = 1_500_000;
-/// The same where each copy costs its bytes in every turn, as no answer can come before it.
+/// One batch of a link in so many, where each copy costs its bytes in every turn, as no answer can come before it.
 const LATE_UNANSWERED: u64 = 100_000;
 const MOST_COPIES: u8 = 8;
 /// After so many batches the other end knows when to expect the next one.
@@ -115,10 +115,13 @@ impl Copies {
         }
     }
 
-    /// The other end asks for batches that should have come. Those that may still be on their way are not lacking yet.
+    /// The other end asks for batches that should have come. Those that may still be on their way are not lacking yet. A
+    /// question is answered no more often than losses could ask for, and no sooner than on a link that loses many.
     pub(crate) fn lacking(&mut self, now: Duration, link: &Measured) {
-        let left = |sent: &&mut Sent| sent.last + link.rtt * 3 / 4 <= now;
-        for sent in self.sent.iter_mut().filter(left) {
+        let on_its_way = (link.rtt * 3 / 4).max(link.apart);
+        let is_answered =
+            |sent: &&mut Sent| sent.copies <= MOST_COPIES && sent.last + on_its_way <= now;
+        for sent in self.sent.iter_mut().filter(is_answered) {
             (sent.was_lacking, sent.is_lacking) = (true, true);
         }
     }
@@ -169,7 +172,7 @@ impl Copies {
     /// When the next copy of a turn's batch is due, which the other end needs at `needed`. `None`: it has not left yet.
     pub(crate) fn next(&self, turn: u32, needed: Duration, link: &Measured) -> Option<Duration> {
         let sent = self.sent.iter().find(|sent| sent.turn == turn)?;
-        if sent.is_lacking {
+        if sent.is_lacking && !link.is_short {
             return Some(sent.last);
         }
         let within = link.acknowledged_within();
@@ -332,6 +335,49 @@ mod tests {
         assert_eq!((next(4), next(5)), (None, Some(ms(25))));
         copies.acknowledged(9);
         assert!(copies.sent.is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_asks_without_end_gets_few_copies() {
+        let again = |link: &Measured, asks: bool| {
+            let mut copies = known();
+            copies.left(7, ms(0), false);
+            for now in 1..10_000 {
+                if asks {
+                    copies.lacking(ms(now), link);
+                }
+                let next = copies.next(7, ms(0), link).expect("it has left");
+                if next <= ms(now) {
+                    copies.left(7, ms(now), true);
+                }
+            }
+            copies.again
+        };
+        let plain = Measured {
+            rtt: ms(0),
+            pulse: ms(800),
+            ..link(0, 0)
+        };
+        let of = [false, true].map(|asks| again(&plain, asks));
+        assert!(of[1] <= of[0] + u64::from(MOST_COPIES), "{of:?} in 10 s");
+        let lossy = Measured {
+            apart: ms(75),
+            ..plain
+        };
+        let mut copies = known();
+        copies.left(7, ms(0), false);
+        copies.lacking(ms(74), &lossy);
+        assert!(copies.next(7, ms(0), &lossy) > Some(ms(75)));
+        copies.lacking(ms(75), &lossy);
+        assert_eq!(copies.next(7, ms(0), &lossy), Some(ms(0)));
+        let short = Measured {
+            is_short: true,
+            ..lossy
+        };
+        assert!(
+            copies.next(7, ms(0), &short) > Some(ms(75)),
+            "it is to wait"
+        );
     }
 
     #[test]

@@ -342,7 +342,7 @@ impl Quality {
         }
     }
 
-    /// Whether a copy from the other side may tell that the last packet from here was lost: it left long enough ago.
+    /// Whether the last packet from here may be lost, where the other side waits for what it would tell: it left long ago.
     pub(crate) fn may_have_lost_an_answer(&self, now: Duration) -> bool {
         let rtt = self.rtt.unwrap_or_default();
         self.last_sent.is_none_or(|at| at + rtt <= now)

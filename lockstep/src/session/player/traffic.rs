@@ -55,7 +55,7 @@ impl Player {
         for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
             self.membership.note_heard(at, heard_at);
         }
-        let waits = packet.acknowledge;
+        let waits = packet.acknowledge && !packet.batches.is_empty();
         let from: Peers = packet.batches.iter().map(|batch| batch.peer).collect();
         for (batch, is_copy) in packet.batches.into_iter().zip(packet.copies) {
             self.receive_batch(core, id, batch, is_copy);
@@ -322,7 +322,7 @@ impl Player {
         let measured = self.measured(core, link);
         let soon = core.now + RIDES_ALONG;
         let question = self.next_question(member, link, &measured);
-        let question = question.filter(|(_, at)| *at <= core.now).map(|of| of.0);
+        let mut question = question.filter(|(_, at)| *at <= core.now).map(|of| of.0);
         let is_unknown = link.quality.rtt.is_none();
         let own = self.own_lacking(link).filter(|held| {
             let next = self.next_copy(member, link, held, &measured);
@@ -381,7 +381,7 @@ impl Player {
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
             link.quality.told = told;
-            if let Some(turn) = question {
+            if let Some(turn) = question.take() {
                 link.quality.asking.left(turn, core.now);
             }
             for (at, turn) in turns {
@@ -421,9 +421,9 @@ impl Player {
                 true => held,
                 false => held.max(quality.sent_until(at)),
             };
-            let at_once = self.forwards_without_grace(core, at, link);
+            let grace = self.grace(core, at, link);
             let batches = self.ledger.batches.held_from(at, first);
-            batches.filter(move |held| at_once || self.graced(link, held) <= core.now)
+            batches.filter(move |held| self.graced(link, held, grace) <= core.now)
         })
     }
 
@@ -439,22 +439,15 @@ impl Player {
         held.filter(|(at, held)| *held < self.ledger.batches.held(*at))
     }
 
-    fn forwards_without_grace(&self, core: &Core, from: usize, link: &Link) -> bool {
-        self.membership.is_changing() || self.forwards_at_once(core, from, link)
-    }
-
     /// When a batch of another peer that the other end lacks is to leave: it has waited long enough for the direct way, or,
     /// where it has left before, for an acknowledgement.
     fn next_forward(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
         let quality = &link.quality;
         let wait = quality.forwards_again_after(core.now);
         let due = self.lacking(to, link).flat_map(|(at, from)| {
-            let at_once = self.forwards_without_grace(core, at, link);
+            let grace = self.grace(core, at, link);
             let first = |from| self.ledger.batches.held_from(at, from).next();
-            let graced = move |held: &Held| match at_once {
-                true => core.now,
-                false => self.graced(link, held),
-            };
+            let graced = move |held: &Held| self.graced(link, held, grace);
             let until = quality.sent_until(at);
             let again = first(from).filter(|_| from < until);
             let again = again.map(|held| graced(held).max(quality.last_left(at) + wait));
@@ -463,32 +456,36 @@ impl Player {
         due.min()
     }
 
-    /// Until when a batch may take the direct way before others forward it: until the other end of a link has told, after
-    /// it should have come, that it lacks it. What tells that may be lost, twice.
-    fn graced(&self, link: &Link, held: &Held) -> Duration {
+    /// When a batch is forwarded that this grace is for. The other end is to tell, after it should have come, that it lacks
+    /// it. What tells that may be lost, twice.
+    fn graced(&self, link: &Link, held: &Held, grace: Option<Duration>) -> Duration {
+        let Some(grace) = grace else {
+            return held.arrived;
+        };
         let rtt = link.quality.rtt.unwrap_or(Duration::from_millis(200));
         let told_at = link.quality.told_at();
         let has_told = told_at.is_some_and(|at| held.arrived + rtt / 2 + FORWARD_MARGIN <= at);
         let turns = if has_told { 1 } else { 3 };
-        held.arrived + self.turns.plan().turn() * turns + rtt + FORWARD_MARGIN
+        held.arrived + self.turns.plan().turn() * turns + rtt + FORWARD_MARGIN + grace
     }
 
-    /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end had no
-    /// quicker way to the last one, or does not hear `from`, and no earlier peer is in a place to forward.
-    fn forwards_at_once(&self, core: &Core, from: usize, link: &Link) -> bool {
-        if link.quality.is_needed_for(from) {
-            return true;
+    /// How much longer `from`'s batches may take the direct way before this peer forwards them over `link`: a turn for each
+    /// earlier peer in a place to forward, with which the other end tells that they have come. `None`: it forwards them at once, as the other end had no quicker way to the last
+    /// one, or does not hear `from` and there is no such peer.
+    fn grace(&self, core: &Core, from: usize, link: &Link) -> Option<Duration> {
+        let quality = &link.quality;
+        if self.membership.is_changing() || quality.is_needed_for(from) {
+            return None;
         }
-        if link.quality.held.is_empty() || link.quality.heard & bit(from) != 0 {
-            return false;
-        }
-        let earlier = (0..self.ledger.places.me())
-            .filter(|at| *at != from && link.quality.heard & bit(*at) != 0);
-        let mut in_place = earlier.filter(|at| {
+        let earlier =
+            (0..self.ledger.places.me()).filter(|at| *at != from && quality.heard & bit(*at) != 0);
+        let in_place = earlier.filter(|at| {
             core.links_to(self.ledger.places.key(*at))
                 .any(|other| other.quality.heard & bit(from) != 0)
         });
-        in_place.next().is_none()
+        let in_place = in_place.count() as u32;
+        let hears = quality.held.is_empty() || quality.heard & bit(from) != 0;
+        (hears || in_place > 0).then(|| self.turns.plan().turn() * in_place)
     }
 
     /// A peer that was last heard longer ago is not said to be heard.

@@ -33,7 +33,7 @@ fn no_peer_is_blamed_for_turns_that_wait_for_a_quorum() {
 
 impl Net {
     /// The links of which `wanted` takes the ends, the dialler first.
-    fn links_where(&self, wanted: impl Fn((usize, usize)) -> bool) -> Vec<LinkId> {
+    pub(super) fn links_where(&self, wanted: impl Fn((usize, usize)) -> bool) -> Vec<LinkId> {
         let links = (0..).map(LinkId).zip(self.mesh.links());
         let links = links.filter(|(_, ends)| wanted(**ends));
         links.map(|(link, _)| link).collect()

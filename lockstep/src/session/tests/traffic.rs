@@ -37,6 +37,36 @@ fn a_batch_leaves_once_on_a_link_that_loses_none() {
 }
 
 #[test]
+fn one_peer_passes_on_what_does_not_come_first_hand() {
+    let mut net = Net::new(7, Plan::default(), None);
+    net.mesh.delay = MS * 30;
+    net.run(Duration::from_secs(10));
+    let direct = net.links_where(|ends| ends == (1, 6) || ends == (6, 1));
+    let lost = |arrival: &Arrival| -> Option<u32> {
+        let Arrives::Bytes(Channel::Turns, bytes) = &arrival.what else {
+            return None;
+        };
+        let Ok(Datagram::Turns(packet)) = Datagram::decode(bytes) else {
+            return None;
+        };
+        let of = packet.batches.iter().filter(|batch| batch.peer == 1);
+        let mut turns = of.filter_map(|batch| Some(Batch::decode(&batch.content).ok()?.turn.0));
+        turns.find(|turn| arrival.to == 6 && turn % 5 == 0)
+    };
+    let mut passed_on = std::collections::BTreeSet::new();
+    while net.now() < Duration::from_secs(70) {
+        net.run(net.now() + MS);
+        let others = net.mesh.driver.events();
+        let others = others.filter(|arrival| !direct.contains(&arrival.link));
+        passed_on.extend(others.filter_map(|arrival| Some((lost(arrival)?, arrival.link))));
+        net.lose(|arrival| direct.contains(&arrival.link) && lost(arrival).is_some());
+    }
+    let turns: std::collections::BTreeSet<u32> = passed_on.iter().map(|of| of.0).collect();
+    assert!(turns.len() >= 59, "{} turns", turns.len());
+    assert!(passed_on.len() <= 90, "by {} links in all", passed_on.len());
+}
+
+#[test]
 fn a_batch_that_is_lost_is_asked_for_in_time() {
     let mut net = Net::new(3, Plan::default(), None);
     net.mesh.delay = MS * 50;

@@ -1,14 +1,16 @@
-//! When a peer's batch should have come: no sooner after this peer has sealed its own than others did, and a turn after the
+//! When a peer's batch should have come: as long after this peer has sealed its own as it took before, and a turn after the
 //! one before. The latter counts where the peer had to wait, and seals later than this one since.
 
 use std::time::Duration;
 
 /// A batch that comes no later than this after it should is not missed.
 const MARGIN: Duration = Duration::from_millis(5);
-/// Ways beyond that are taken for that: a stop of a process, and not the way of its batches.
+/// A longer way is taken for one of this length: a process stood still, and a batch took no such way.
 const LONGEST_MS: i64 = 30_000;
 /// A way that became longer is the least one after about so many batches.
 const FORGETS_IN: i64 = 16;
+/// After the last batch that came first-hand, no more turns are counted: their length may have been another one.
+const MOST_TURNS: u32 = 4;
 /// Ways are kept in such parts of a millisecond.
 const PARTS: i64 = 64;
 
@@ -55,7 +57,7 @@ impl Arrivals {
             false => sealed + least,
         };
         let (before, came_at) = came.last;
-        let after_last = came_at + length * turn.saturating_sub(before);
+        let after_last = came_at + length * turn.saturating_sub(before).min(MOST_TURNS);
         after_own.max(after_last) + MARGIN
     }
 
@@ -104,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_not_first_of_its_turn_counts_from_the_last_that_was() {
+    fn turns_count_from_the_last_batch_and_not_for_long() {
         let mut arrivals = Arrivals::new(1);
         arrivals.note(0, 7, TURN, i64::MIN);
-        assert_eq!(
-            arrivals.expected(0, (9, TURN), TURN, WAY),
-            TURN * 3 + MARGIN
-        );
+        for (turn, turns) in [(9, 3), (11, 5), (1_000, 5)] {
+            let expected = arrivals.expected(0, (turn, TURN), TURN, WAY);
+            assert_eq!(expected, TURN * turns + MARGIN, "turn {turn}");
+        }
         arrivals.readmit(0);
         let expected = arrivals.expected(0, (9, TURN), TURN, WAY);
         assert_eq!(expected, TURN + WAY + MARGIN);

@@ -16,6 +16,8 @@ const AHEAD_MS: i64 = 4;
 const BEHIND_MS: i64 = 10;
 /// Turns are longer or shorter by no more than such a part.
 const PART: i64 = 20;
+/// As much as turns can make up until the next report, and the one after it: a peer that reported may be gone by then.
+const MOST_SLEW_US: i64 = 2 * REPORT_EVERY.as_micros() as i64 / PART;
 /// Mutual ways that are longer by so much than the shortest of the last reports are those of a copy.
 const OF_A_COPY_MS: i32 = 15;
 /// The longest way that is reported, in milliseconds.
@@ -130,12 +132,15 @@ impl Clock {
             least(ahead.len().saturating_sub(1) / 2),
             least(ahead.len() / 2),
         );
-        self.slew_us = match () {
-            () if lower > AHEAD_MS => lower * 1_000 / 3,
+        let slew_us = if lower > AHEAD_MS {
+            lower * 1_000 / 3
+        } else if upper < -BEHIND_MS {
             // No batch has time to spare meanwhile.
-            () if upper < -BEHIND_MS => upper * 1_000 / 2,
-            () => 0,
+            upper * 1_000 / 2
+        } else {
+            0
         };
+        self.slew_us = slew_us.clamp(-MOST_SLEW_US, MOST_SLEW_US);
     }
 
     /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
@@ -175,6 +180,17 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_report_moves_turns_no_longer_than_the_next_ones_take() {
+        for way_ms in [-30_000, 30_000] {
+            let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
+            clock.arrived(1, 0);
+            clock.report(Duration::from_secs(1), i16::MAX);
+            clock.reported(1, way_ms, |_| false);
+            assert_eq!(clock.slew_us.abs(), 100_000, "{way_ms}");
+        }
+    }
 
     #[test]
     fn a_peer_that_is_ahead_slows_down_by_no_more_than_a_twentieth() {

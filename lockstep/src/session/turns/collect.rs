@@ -119,7 +119,7 @@ impl Turns {
         if of.is_direct || of.now > due {
             self.clock.arrived(at, way_ms);
         }
-        if of.is_direct && own.is_some() {
+        if of.is_direct {
             self.arrivals.note(at, turn, of.now, way_ms);
         }
         if let Some(round_trip) = of.round_trip {

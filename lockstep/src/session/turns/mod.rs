@@ -234,7 +234,8 @@ impl Turns {
         } = ledger;
         let turn = batches.held(at);
         let own = batches.get(places.me(), turn)?;
-        let is_owed = batches.required(at, turn);
+        let is_last = batches.leaves(at).is_some_and(|last| last < turn);
+        let is_owed = batches.required(at, turn) && !is_last;
         let of_turn = (turn, self.fold.plan.turn());
         let expected = || self.arrivals.expected(at, of_turn, own.arrived, way);
         is_owed.then(|| (turn, expected()))
