@@ -60,7 +60,7 @@ mod tamper;
 
 pub use recording::Recording;
 pub use settings::{guest, hosted, peer_id, settings};
-pub use tamper::{change_batches, change_votes, held_back, without_votes};
+pub use tamper::{change_batches, change_votes, false_report, held_back, without_votes};
 
 use crate::session::{Input, Output, Role, Session};
 use crate::sign::KeyedHash;

@@ -52,6 +52,22 @@ pub fn held_back(bytes: &[u8], by: Duration) -> Vec<u8> {
     }
 }
 
+/// A turn packet that asks for a batch and for an acknowledgement, and says that all packets are lost, and that it answers
+/// one that came long ago; where it `acknowledges`, also that it holds three more batches of each peer.
+pub fn false_report(channel: Channel, bytes: &[u8], acknowledges: bool) -> Vec<u8> {
+    match (channel, Datagram::decode(bytes)) {
+        (Channel::Turns, Ok(Datagram::Turns(mut packet))) => {
+            (packet.lacks, packet.acknowledge, packet.missing) = (true, true, 64);
+            packet.echo = packet.echo.map(|(of, _)| (of, u16::MAX));
+            if acknowledges {
+                packet.held.iter_mut().for_each(|held| held.0 += 3);
+            }
+            Datagram::Turns(packet).encode()
+        }
+        _ => bytes.to_vec(),
+    }
+}
+
 /// A message without the votes of this peer, by index in the roster, and without decisions. `None` where nothing is left
 /// of it.
 pub fn without_votes(bytes: &[u8], peer: u8) -> Option<Vec<u8>> {

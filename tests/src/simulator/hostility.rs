@@ -4,7 +4,7 @@ use super::event::Event;
 use super::network::Node;
 use super::{Hostile, Over, Playable, Scenario, Simulator};
 use crate::random::Stream;
-use lockstep::harness::{change_batches, change_votes, held_back, without_votes};
+use lockstep::harness::{change_batches, change_votes, false_report, held_back, without_votes};
 use lockstep::log::{LogEntry, SignedBatch, What};
 use lockstep::session::Batch;
 use lockstep::session::roster::{Message, Peers};
@@ -311,6 +311,9 @@ impl<W: Playable> Simulator<W> {
                 true => changed(&mut |batch| key.forge(random, batch)),
                 false => same,
             },
+            Hostile::LiesOfLinks { acknowledges } => {
+                Some(Cow::Owned(false_report(channel, bytes, acknowledges)))
+            }
             Hostile::Evictor { victim } if channel == Channel::Control => {
                 let mut places = (0_u8..).zip(&self.judge.places);
                 let Some((victim, _)) = places.find(|(_, of)| **of == victim) else {

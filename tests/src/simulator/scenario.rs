@@ -238,6 +238,12 @@ pub enum Hostile {
     LiesOfLog(u32),
     /// It reports that its machine needs so long for a tick, and that is a lie.
     LiesOfLoad(Duration),
+    /// It asks for copies without end, says that it misses all packets, and that it has answered at once. It may acknowledge
+    /// what it does not hold.
+    LiesOfLinks {
+        /// Whether it does.
+        acknowledges: bool,
+    },
     /// It holds its batches back for so long: it has seen those of the others by then.
     LooksAhead(Duration),
     /// It stays heard, but withholds batches or votes at times.
@@ -365,6 +371,7 @@ impl Scenario {
             Hostile::Forger | Hostile::Equivocator { .. } => true,
             Hostile::LiesOfWorld(_) | Hostile::LiesOfLog(_) => true,
             Hostile::Garbage { .. } | Hostile::LiesOfLoad(_) | Hostile::LooksAhead(_) => false,
+            Hostile::LiesOfLinks { .. } => false,
             Hostile::Withholder(_) | Hostile::Mute { .. } | Hostile::Evictor { .. } => false,
         };
         plan.flaw.is_some() || plan.hostile.is_some_and(lies)

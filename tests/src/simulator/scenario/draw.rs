@@ -1,6 +1,6 @@
 //! What every seed draws: peers, plan, weather, and faults that end at healing.
 
-use super::{Fault, Over, PeerPlan, Scenario, Ways, Weather, Workload};
+use super::{Fault, Hostile, Over, PeerPlan, Scenario, Ways, Weather, Workload};
 use crate::random::Stream;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Scenarios of 1,000 in which plans follow the links.
 const ADAPTIVE: u32 = 600;
+/// Of 1,000 of these in which all peers are calm, those in which one lies of its links.
+const LIES_OF_LINKS: u32 = 150;
 /// Time for a slow machine to catch up afterwards.
 const WORKS_OFF: Duration = Duration::from_secs(12);
 
@@ -123,6 +125,13 @@ impl Scenario {
         }
         for peer in &mut self.peers {
             peer.faults.sort_by_key(|(at, _)| *at);
+        }
+        let all_calm = (0..self.peers.len()).all(|peer| self.is_calm(peer));
+        let others = self.reopening.is_none() && self.aftermath.is_none() && !self.stranger;
+        if all_calm && others && self.peers.len() > 2 && random.chance(LIES_OF_LINKS) {
+            let liar = random.below(self.peers.len() as u64) as usize;
+            let acknowledges = random.chance(300);
+            self.peers[liar].hostile = Some(Hostile::LiesOfLinks { acknowledges });
         }
     }
 

@@ -157,6 +157,11 @@ pub const KINDS: &[Kind] = &[
     ("lies of load", |each| {
         hostile(each, |hostile| matches!(hostile, Hostile::LiesOfLoad(_)))
     }),
+    ("lies of links", |each| {
+        hostile(each, |hostile| {
+            matches!(hostile, Hostile::LiesOfLinks { .. })
+        })
+    }),
     ("lies of load for over 80 s", |each| {
         let turns = each.plan.turn() * each.turn_limit;
         each.lies_of_load() && turns.as_secs() >= 80
