@@ -4,7 +4,7 @@
 //! the time from the sealing of a batch to its arrival. Of the reports about a link the second worst counts: a machine that
 //! stands still for a moment makes one way long once, and a link that is slower makes both ways long, or one again and
 //! again. Where that is more than the network's budget, the plan goes up at once, to what was measured and a margin. It
-//! comes down only after a time in which all would have fitted: steady beats fast.
+//! comes down soon where that was a hiccup, and else only after a time in which all would have fitted: steady beats fast.
 
 use super::bundle::{Bundle, MAX_WAY, What};
 use super::start::Start;
@@ -17,6 +17,10 @@ use std::time::Duration;
 const LATE_WINDOW_MS: u64 = 5_000;
 /// All reports of so long must fit before a plan becomes faster, and a plan stays in force for no less.
 const WINDOW_MS: u64 = 30_000;
+/// A slower plan that no other plan led up to in the last minute may be for a hiccup: it stays in force for no less.
+const HICCUP_MS: u64 = 5_000;
+/// After so long all are in line again, where one had to wait: only what is reported since then shows a hiccup's end.
+const IN_LINE_MS: u64 = 2_000;
 /// The plan of the start stays in force for no less: the lobby has measured no way between two guests.
 const FIRST_WAIT_MS: u64 = 5_000;
 /// After a lowering that failed, plans stay in force for at least so long; after the next, twice as long.
@@ -68,6 +72,8 @@ pub(super) struct Adaptive {
     /// By link: the reports of the last [`WINDOW_MS`], with the time of each.
     reports: BTreeMap<Link, VecDeque<(u64, Way)>>,
     changed_at_ms: u64,
+    /// The last change was to a slower plan, and it came after no failed lowering.
+    may_be_hiccup: bool,
     wait_ms: u64,
     lowered_at_ms: Option<u64>,
 }
@@ -85,6 +91,7 @@ impl Adaptive {
             at_ms: 0,
             reports: BTreeMap::new(),
             changed_at_ms: 0,
+            may_be_hiccup: false,
             wait_ms,
             lowered_at_ms: None,
         }
@@ -110,8 +117,9 @@ impl Adaptive {
         let ms = (ms as u16).next_multiple_of(STEP_MS).min(MAX_WAY);
         let from = from.0;
         let way = Way { from, to, ms };
+        let in_line = self.in_line_ms().filter(|at| *at <= self.at_ms);
         let since = self.at_ms.saturating_sub(LATE_WINDOW_MS);
-        let known = self.second_worst(way.link(), since);
+        let known = self.second_worst(way.link(), in_line.unwrap_or(0).max(since));
         let is_known = known.is_some_and(|known| known.ms >= ms);
         let fits = fitting(ms + MARGIN_MS, tick_ms) == fitting(0, tick_ms);
         (!is_known && !fits).then_some(way)
@@ -139,13 +147,18 @@ impl Adaptive {
                 return Some((next, Some(way)));
             }
         }
+        let lasted_ms = self.at_ms - self.changed_at_ms;
+        let (wait_ms, lasting) = match self.in_line_ms() {
+            Some(at_ms) => (HICCUP_MS, self.worst(self.at_ms.saturating_sub(at_ms))),
+            None => (self.wait_ms, lasting),
+        };
         let need_ms = lasting.map_or(0, |way| way.ms + MARGIN_MS);
         let next = fitting_plan(need_ms, plan);
-        let has_waited = self.at_ms - self.changed_at_ms >= self.wait_ms;
-        if !has_waited || next.latency() >= plan.latency() {
+        if lasted_ms < wait_ms || next.latency() >= plan.latency() {
             return None;
         }
         self.changed_at_ms = self.at_ms;
+        self.may_be_hiccup = false;
         self.lowered_at_ms = Some(self.at_ms);
         self.wait_ms = self.wait_ms.max(WINDOW_MS);
         Some((next, lasting))
@@ -170,6 +183,12 @@ impl Adaptive {
         }
     }
 
+    /// Where the plan may be for a hiccup: when that is over, and all are in line again.
+    fn in_line_ms(&self) -> Option<u64> {
+        let in_line_ms = self.changed_at_ms + IN_LINE_MS;
+        self.may_be_hiccup.then_some(in_line_ms)
+    }
+
     /// The worst way of the last `window_ms`; of equal ones, that of the lowest seats.
     fn worst(&self, window_ms: u64) -> Option<Way> {
         let since = self.at_ms.saturating_sub(window_ms);
@@ -192,13 +211,14 @@ impl Adaptive {
     /// The plan is slower. Where it was faster not for long, that has failed.
     fn raised(&mut self) {
         let trial = TRIAL_MS.max(2 * self.wait_ms);
-        self.wait_ms = match self.lowered_at_ms.take() {
-            Some(at) if self.at_ms - at < trial => {
-                (2 * self.wait_ms).clamp(WAIT_MS, LONGEST_WAIT_MS)
-            }
+        let lowered_at_ms = self.lowered_at_ms.take();
+        let has_failed = lowered_at_ms.is_some_and(|at| self.at_ms - at < trial);
+        self.wait_ms = match lowered_at_ms {
+            _ if has_failed => (2 * self.wait_ms).clamp(WAIT_MS, LONGEST_WAIT_MS),
             Some(_) => WINDOW_MS,
             None => self.wait_ms.max(WINDOW_MS),
         };
+        self.may_be_hiccup = !has_failed && self.wait_ms == WINDOW_MS;
         self.changed_at_ms = self.at_ms;
     }
 }

@@ -9,6 +9,9 @@ const LASTING: u64 = 30_000;
 /// Waits for a faster plan: after a lowering that failed, and at most.
 const WAIT: u64 = 60_000;
 const LONGEST_WAIT: u64 = 480_000;
+/// The wait of a plan that may be for a hiccup, and after how much of it reports count.
+const HICCUP: u64 = 5_000;
+const IN_LINE: u64 = 2_000;
 /// The wait of the start's plan.
 const FIRST: u64 = 5_000;
 /// What a plan leaves beyond a way.
@@ -22,6 +25,7 @@ struct Links {
     at: u64,
     changed: u64,
     lowered: Option<u64>,
+    may_be_hiccup: bool,
     /// Zero stands for that of an epoch's beginning.
     wait: u64,
     /// Time, link and length of each report.
@@ -100,22 +104,29 @@ impl Links {
         let slower = plan_for(late + MARGIN, tick_ms);
         let wait = if self.wait == 0 { LASTING } else { self.wait };
         if late > budget(plan) && budget(slower) > budget(plan) {
-            let failed = |at: u64| self.at - at < WAIT.max(2 * wait);
-            self.wait = match self.lowered.take() {
-                Some(at) if failed(at) => (2 * wait).clamp(WAIT, LONGEST_WAIT),
+            let lowered = self.lowered.take();
+            let failed = lowered.is_some_and(|at| self.at - at < WAIT.max(2 * wait));
+            self.wait = match lowered {
+                _ if failed => (2 * wait).clamp(WAIT, LONGEST_WAIT),
                 Some(_) => LASTING,
                 None => wait.max(LASTING),
             };
+            self.may_be_hiccup = !failed && self.wait == LASTING;
             self.changed = self.at;
             return slower;
         }
+        let (wait, lasting) = match self.may_be_hiccup {
+            true => (HICCUP, self.second(self.changed + IN_LINE)),
+            false => (wait, lasting),
+        };
         let need = if lasting == 0 { 0 } else { lasting + MARGIN };
         let faster = plan_for(need, tick_ms);
         if self.at - self.changed < wait || length(faster).1 >= length(plan).1 {
             return plan;
         }
         (self.changed, self.lowered) = (self.at, Some(self.at));
-        self.wait = wait.max(LASTING);
+        self.may_be_hiccup = false;
+        self.wait = self.wait.max(LASTING);
         faster
     }
 }

@@ -147,6 +147,29 @@ fn one_hiccup_changes_nothing_and_two_do() {
 }
 
 #[test]
+fn a_hiccup_is_over_after_five_seconds_and_a_slower_link_is_not() {
+    let mut game = Match::new();
+    game.play(2 * MINUTE_MS, |_| 20);
+    let hiccup = |game: &mut Match| {
+        (0..3).for_each(|_| game.turn(Some(170)));
+        let at = game.changes.last().expect("it is slower").0;
+        game.play(20_000, |_| 20);
+        game.changes.last().map(|of| of.0 - at)
+    };
+    assert_eq!(hiccup(&mut game), Some(HICCUP_MS));
+    assert_eq!(game.plans(), ["50x2", "100x3", "50x2"]);
+    // The next one shows that links are worse than that.
+    assert_eq!(hiccup(&mut game), Some(0));
+    let changes = game.changes.len();
+    game.play(WAIT_MS, |_| 20);
+    assert_eq!(game.changes.len(), changes + 1);
+    game.play(3 * MINUTE_MS, |_| 20);
+    game.play(MINUTE_MS, |_| 150);
+    let plans = game.plans();
+    assert_eq!(plans[changes..], ["50x2", "100x3"], "no hiccup");
+}
+
+#[test]
 fn a_link_that_is_slower_both_ways_is_answered_at_once() {
     let mut game = Match::new();
     game.play(MINUTE_MS, |_| 20);
@@ -196,7 +219,7 @@ fn after_a_lowering_that_failed_the_next_waits_twice_as_long() {
     game.play(1_000, |_| 90);
     let raised = game.changes.last().expect("it is slower").0;
     game.play(MINUTE_MS, |_| 20);
-    assert_eq!(game.changes.last().map(|of| of.0), Some(raised + WINDOW_MS));
+    assert_eq!(game.changes.last().map(|of| of.0), Some(raised + HICCUP_MS));
 }
 
 #[test]
@@ -264,7 +287,7 @@ proptest! {
         let times = game.changes.windows(2).map(|of| (of[0], of[1]));
         for ((before, last, _), (at, plan, _)) in times {
             let faster = plan.latency() < last.latency();
-            prop_assert!(!faster || at >= before + WINDOW_MS, "faster after {} ms", at - before);
+            prop_assert!(!faster || at >= before + HICCUP_MS, "faster after {} ms", at - before);
         }
         game.play(LONGEST_WAIT_MS + WINDOW_MS, |_| last);
         let before = game.late;
