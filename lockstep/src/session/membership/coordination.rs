@@ -109,7 +109,7 @@ impl Membership {
                     let silent = self.epochs.voters().members().without(answered);
                     // A peer that would not begin a change itself has had its time to answer.
                     let silent = match self.votes.has_just_begun(now) {
-                        true => silent.and(self.suspicion.passed_over),
+                        true => silent.and(self.suspicion.passed_over.or(self.votes.owed(self.me))),
                         false => silent,
                     };
                     silent.or(self.unproved(around, ledger))
@@ -224,7 +224,8 @@ impl Membership {
         let owing = silent.or(self.doubted(&self.view(&seen, around)));
         let owing = owing.without(gone);
         let coordinator = std::iter::once(ballot.peer).collect();
-        let overdue = silent.and(self.suspicion.passed_over).without(gone);
+        let overdue = self.suspicion.passed_over.or(self.votes.owed(ballot.peer));
+        let overdue = silent.and(overdue).without(gone);
         match self.votes.has_just_begun(now) || owing.is_empty() {
             true if overdue.is_empty() => coordinator,
             true => overdue,

@@ -27,6 +27,8 @@ pub(super) struct VoteLog {
     against: BTreeMap<u8, Peers>,
     /// When an attempt of each voter was last taken up; of this peer, at first, when the epoch began.
     prepared: BTreeMap<u8, Duration>,
+    /// By coordinator, its newest attempt that was taken up, and the peers that have promised nothing in those before it.
+    attempted: BTreeMap<u8, (Ballot, Peers)>,
     /// Attempts of this peer in this epoch, since there was last another peer to go.
     attempts: u32,
     /// All that were to go at any time of this epoch.
@@ -70,6 +72,7 @@ impl VoteLog {
             votes: BTreeMap::new(),
             against: BTreeMap::new(),
             prepared: BTreeMap::from([(me, now)]),
+            attempted: BTreeMap::new(),
             attempts: 0,
             to_go: Peers::default(),
             doubted_since: BTreeMap::new(),
@@ -81,6 +84,7 @@ impl VoteLog {
         self.votes.retain(|(of, ..), _| *of >= epoch);
         self.against.clear();
         self.prepared = BTreeMap::from([(self.me, now)]);
+        self.attempted.clear();
         self.attempts = 0;
         self.to_go = Peers::default();
         self.doubted_since.clear();
@@ -166,10 +170,27 @@ impl VoteLog {
         let ((_, from, _), vote) = open.next()?;
         vote.delivered = true;
         let next = (*from, vote.message.clone());
-        if matches!(next.1, Message::Prepare(_)) {
+        if let Message::Prepare(ballot) = next.1 {
             self.prepared.insert(next.0, now);
+            let before = self.attempted.get(&next.0).map(|(before, _)| *before);
+            let owing = before.map(|before| self.silent_since(before));
+            let attempt = (ballot, owing.unwrap_or_default());
+            self.attempted.insert(next.0, attempt);
         }
         Some(next)
+    }
+
+    /// The peers that have promised nothing in this attempt of a coordinator, or in a later one of any.
+    fn silent_since(&self, ballot: Ballot) -> Peers {
+        let promised = self.of_kind(PROMISE);
+        let promised = promised.filter(|(_, vote)| vote.message.ballot() >= ballot);
+        Peers::first(MAX_PEERS).without(promised.map(|(from, _)| from).collect())
+    }
+
+    /// The peers that owed a coordinator their promises when it began its newest attempt: it began that for their sake.
+    pub(super) fn owed(&self, coordinator: u8) -> Peers {
+        let attempt = self.attempted.get(&coordinator);
+        attempt.map(|(_, owing)| *owing).unwrap_or_default()
     }
 
     /// Whether another peer's attempt waits for this one to see a reason.
@@ -386,6 +407,35 @@ mod tests {
         let later = ATTEMPTS_EVERY * 2;
         assert_eq!(log.next_undelivered(peer, 2, later), None);
         assert!(log.next_undelivered(peer, 8, later).is_some());
+    }
+
+    #[test]
+    fn peers_that_owe_a_promise_owe_it_in_the_next_attempt_as_well() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        let coordinator = Peers(0b100);
+        let attempt = |log: &mut VoteLog, round: u32, promises: &[u8]| {
+            log.post(1, 2, prepare(round, 2), [0; 64]);
+            let now = ATTEMPTS_EVERY * round;
+            while log.next_undelivered(coordinator, round, now).is_some() {}
+            for from in promises {
+                let promise = Message::Promise(Promise {
+                    ballot: Ballot { round, peer: 2 },
+                    holdings: Vec::new(),
+                    complete: 0,
+                    hashes: Vec::new(),
+                    accepted: None,
+                    unwanted: Peers::default(),
+                });
+                log.post(1, *from, promise, [0; 64]);
+            }
+            log.owed(2).and(Peers::first(4))
+        };
+        assert_eq!(attempt(&mut log, 1, &[0, 2, 3]), Peers::default());
+        assert_eq!(attempt(&mut log, 2, &[0, 1, 2]), Peers(0b0010));
+        assert_eq!(attempt(&mut log, 3, &[]), Peers(0b1000));
+        assert_eq!(log.owed(0), Peers::default());
+        log.begin_epoch(2, Duration::ZERO);
+        assert_eq!(log.owed(2), Peers::default());
     }
 
     #[test]
