@@ -416,10 +416,10 @@ pub fn bytes(bytes: u64, seconds: f64) -> String {
     format!("{kib:.0} KiB, {:.1} KiB/s", kib / seconds)
 }
 
-/// What left on a link: copies of a hundred batches, and bytes a second.
+/// What left on a link: copies per hundred batches, and bytes a second, since it is up.
 pub fn link_traffic(copies: u64, bytes_a_second: f64) -> String {
     format!(
-        "{copies} copies of 100 batches, {:.1} KiB/s",
+        "{copies} copies per 100 batches, {:.1} KiB/s",
         bytes_a_second / 1_024.0
     )
 }

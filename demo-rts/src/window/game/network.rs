@@ -463,7 +463,7 @@ mod tests {
         assert_eq!(agreed.1, "after turn 118, as of 0.3 s ago");
         assert_eq!(link.0, "Grace of the very long name indeed");
         assert_eq!(link.1, "48 ms round trip, 6 % loss");
-        assert_eq!(sent.1, "7 copies of 100 batches, 1.0 KiB/s");
+        assert_eq!(sent.1, "7 copies per 100 batches, 1.0 KiB/s");
         assert_eq!(slack.1, "slack 312 ms here, -18 ms there");
         let early = "sends 31 of 200 ms ahead: it may see your commands first";
         assert_eq!(lead.1, early);
