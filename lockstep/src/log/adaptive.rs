@@ -159,7 +159,9 @@ impl Adaptive {
         }
         self.changed_at_ms = self.at_ms;
         self.may_be_hiccup = false;
-        self.lowered_at_ms = Some(self.at_ms);
+        // The start's plan was for what the lobby could not measure: no plan came down too early with it.
+        let is_of_start = self.wait_ms == FIRST_WAIT_MS;
+        self.lowered_at_ms = (!is_of_start).then_some(self.at_ms);
         self.wait_ms = self.wait_ms.max(WINDOW_MS);
         Some((next, lasting))
     }

@@ -124,7 +124,8 @@ impl Links {
         if self.at - self.changed < wait || length(faster).1 >= length(plan).1 {
             return plan;
         }
-        (self.changed, self.lowered) = (self.at, Some(self.at));
+        let is_of_start = self.wait == FIRST;
+        (self.changed, self.lowered) = (self.at, (!is_of_start).then_some(self.at));
         self.may_be_hiccup = false;
         self.wait = self.wait.max(LASTING);
         faster
