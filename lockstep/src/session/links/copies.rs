@@ -126,7 +126,7 @@ impl Copies {
         }
     }
 
-    /// The batch of a turn leaves in a packet whose acknowledgement is waited for, or is not.
+    /// The batch of a turn leaves. The sender `waits` for an acknowledgement of its packet, or leaves it to the next batch.
     pub(crate) fn left(&mut self, turn: u32, now: Duration, waits: bool) {
         match self.sent.iter_mut().find(|sent| sent.turn == turn) {
             Some(sent) => {

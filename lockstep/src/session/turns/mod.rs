@@ -221,8 +221,7 @@ impl Turns {
         })
     }
 
-    /// The first turn whose batch a peer owes and that is not held, and when it should have come over a link that takes it
-    /// this way.
+    /// The first turn of which a peer owes its batch, and when that batch should have come, if its way takes so long.
     pub(crate) fn expected(
         &self,
         at: usize,
