@@ -141,6 +141,17 @@ impl Core {
             .filter(move |link| link.proved.is_some_and(|(id, _)| id == peer))
     }
 
+    /// The round trip to a peer, as probes of its links tell. `None` where none has come back.
+    pub(crate) fn round_trip_to(&self, peer: PeerId) -> Option<Duration> {
+        self.links_to(peer).filter_map(|link| link.probed).min()
+    }
+
+    /// Asks the peer at the other end how long a round trip takes.
+    pub(crate) fn probe(&mut self, link: LinkId) {
+        let sent_us = self.now.as_micros() as u64;
+        self.send_datagram(link, &Datagram::Probe { sent_us });
+    }
+
     /// Forgets the link and has it closed.
     pub(crate) fn close(&mut self, link: LinkId) {
         self.close_for(link, LinkError::Violation);

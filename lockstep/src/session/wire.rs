@@ -49,18 +49,25 @@ pub(crate) enum Control {
         text: String,
         signature: Signature,
     },
-    /// Host to all: the seats are settled, and the plan to begin with.
+    /// Host to all: the seats are settled.
     Lock {
         attempt: u32,
-        plan: Plan,
         roster: Vec<LockedPeer>,
     },
     /// Host to all: a peer failed; commit anew.
     Unlock { attempt: u32 },
-    /// Joiner to host: my share of the seed.
-    Reveal { attempt: u32, share: [u8; 32] },
-    /// Host to all: every share, in roster order.
-    Shares { attempt: u32, shares: Vec<[u8; 32]> },
+    /// Joiner to host: my share of the seed, and the longest round trip to another peer, if I know those to all.
+    Reveal {
+        attempt: u32,
+        share: [u8; 32],
+        rtt_ms: Option<u16>,
+    },
+    /// Host to all: the plan to begin with, and every share, in roster order.
+    Shares {
+        attempt: u32,
+        plan: Plan,
+        shares: Vec<[u8; 32]>,
+    },
     /// Joiner to host: the world is built; signed.
     Loaded {
         attempt: u32,

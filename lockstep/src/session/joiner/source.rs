@@ -6,7 +6,6 @@ use crate::session::core::Core;
 use crate::session::rejoin::{
     Ask, Checked, Follow, Mistrust, encode, in_reach, is_new_run, seats_of,
 };
-use crate::session::wire::Datagram;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, TurnNumber};
 
 impl Joiner {
@@ -34,7 +33,7 @@ impl Joiner {
         let stands_still = self.quorum.is_lost();
         let last = match self.sources.check(core.now, &links, stands_still) {
             Checked::Answers => return,
-            Checked::ToProbe(link) => return probe(core, link),
+            Checked::ToProbe(link) => return core.probe(link),
             Checked::Silent(link) => {
                 core.close(link);
                 links.retain(|other| other.link != link);
@@ -55,7 +54,7 @@ impl Joiner {
         if let Some(link) = chosen {
             let match_id = self.match_id;
             self.say(core, &Ask::Outline { match_id });
-            probe(core, link);
+            core.probe(link);
         }
     }
 
@@ -197,9 +196,4 @@ impl Joiner {
             core.close(link);
         }
     }
-}
-
-fn probe(core: &mut Core, link: LinkId) {
-    let sent_us = core.now.as_micros() as u64;
-    core.send_datagram(link, &Datagram::Probe { sent_us });
 }

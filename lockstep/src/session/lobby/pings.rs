@@ -1,13 +1,13 @@
 //! How far the guests of a lobby are from its host.
 
 use crate::session::core::Core;
-use crate::session::wire::{Control, Datagram};
+use crate::session::wire::Control;
 use crate::{LinkId, PeerId};
 use std::time::Duration;
 
 /// Guests are asked this often, and told what the last answers took.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// So often until the first answer: an adaptive match begins with the plan that it asks for.
+/// So often until the first answer.
 const ASK_FIRST: Duration = Duration::from_millis(100);
 
 /// Round trips to the guests, as their host measures them.
@@ -52,14 +52,11 @@ impl Pings {
         let known: Vec<(PeerId, u16)> = known.collect();
         let is_news = known != self.known;
         self.known = known;
-        let probe = Datagram::Probe {
-            sent_us: core.now.as_micros() as u64,
-        };
         for (_, link) in guests {
             if is_news {
                 core.send(link, &Control::Pings(self.known.clone()));
             }
-            core.send_datagram(link, &probe);
+            core.probe(link);
         }
     }
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 const MOST_ATTEMPTS: u32 = 16;
 /// How long the load barrier waits for links to the other guests; after it they are reached by others.
 const MESH_WAIT: Duration = Duration::from_secs(3);
+/// How long a guest of an adaptive match keeps its share until it has measured its links to all others.
+const MEASURE_WAIT: Duration = Duration::from_secs(2);
 
 /// What a guest brings into it.
 pub(super) struct Own {
@@ -36,9 +38,11 @@ pub(super) struct Agreement {
 
 enum Stage {
     Gathering,
-    Revealed {
+    Locked {
         roster: Vec<LockedPeer>,
         mesh_by: Duration,
+        /// Until when this peer keeps its share. `None` once it has revealed it.
+        reveal_by: Option<Duration>,
     },
     Loading(Box<Loading>),
 }
@@ -104,9 +108,15 @@ impl Agreement {
     pub(super) fn roster(&self) -> &[LockedPeer] {
         match &self.stage {
             Stage::Gathering => &[],
-            Stage::Revealed { roster, .. } => roster,
+            Stage::Locked { roster, .. } => roster,
             Stage::Loading(loading) => &loading.roster,
         }
+    }
+
+    /// The other peers to agree with, once they are locked.
+    pub(super) fn others(&self) -> impl Iterator<Item = PeerId> {
+        let peers = self.roster().iter().map(|peer| peer.peer);
+        peers.filter(|peer| *peer != self.own.peer)
     }
 
     /// The attempt has failed. Whether there is another: a host that begins anew again and again is after a seed.
@@ -118,17 +128,17 @@ impl Agreement {
         next.is_some()
     }
 
-    /// The roster is locked, of at most so many peers, and the plan to begin with. This peer's place and the share that it reveals.
+    /// The roster is locked, of at most so many peers. This peer's place in it.
     ///
     /// # Errors
     /// [`Broken`].
     pub(super) fn lock(
         &mut self,
         now: Duration,
-        (attempt, plan): (u32, Plan),
+        attempt: u32,
         roster: Vec<LockedPeer>,
         most: usize,
-    ) -> Result<(usize, [u8; 32]), Broken> {
+    ) -> Result<usize, Broken> {
         let own = roster.iter().position(|peer| peer.peer == self.own.peer);
         let own = own.filter(|at| {
             let place = &roster[*at];
@@ -139,15 +149,33 @@ impl Agreement {
         let fair = attempt == self.attempt
             && self.is_gathering()
             && roster.len() <= most
-            && self.offer.terms.may_begin_with(plan)
             && self.is_fair(&roster);
         let own = own.filter(|_| fair).ok_or(Broken::Order)?;
-        self.offer.terms.plan = plan;
-        self.stage = Stage::Revealed {
+        let wait = match self.offer.terms.adaptive {
+            true => MEASURE_WAIT,
+            false => Duration::ZERO,
+        };
+        self.stage = Stage::Locked {
             roster,
             mesh_by: now + MESH_WAIT,
+            reveal_by: Some(now + wait),
         };
-        Ok((own, self.own.share.of(attempt)))
+        Ok(own)
+    }
+
+    /// Whether this peer has its share for itself.
+    pub(super) fn keeps_share(&self) -> bool {
+        let stage = &self.stage;
+        matches!(stage, Stage::Locked { reveal_by, .. } if reveal_by.is_some())
+    }
+
+    /// The share that this peer reveals, once: where it has measured its links to all others, or had time enough for it.
+    pub(super) fn reveal(&mut self, now: Duration, has_measured: bool) -> Option<[u8; 32]> {
+        let Stage::Locked { reveal_by, .. } = &mut self.stage else {
+            return None;
+        };
+        reveal_by.take_if(|by| has_measured || now >= *by)?;
+        Some(self.own.share.of(self.attempt))
     }
 
     /// Every seat of the match belongs to exactly one peer, peers stand in the order of their lowest seats, and no two have
@@ -167,15 +195,19 @@ impl Agreement {
             && keys.len() == roster.len()
     }
 
-    /// All shares are revealed: the start of which the world is to be built.
+    /// All shares are revealed, and this is the plan to begin with: the start of which the world is to be built.
     ///
     /// # Errors
     /// [`Broken`].
-    pub(super) fn shares(&mut self, shares: &[[u8; 32]]) -> Result<&Start, Broken> {
-        let Stage::Revealed { roster, mesh_by } = &mut self.stage else {
-            return Err(Broken::Order);
+    pub(super) fn shares(&mut self, plan: Plan, shares: &[[u8; 32]]) -> Result<&Start, Broken> {
+        let may_begin = self.offer.terms.may_begin_with(plan);
+        let (roster, mesh_by) = match &mut self.stage {
+            Stage::Locked {
+                roster, mesh_by, ..
+            } if may_begin => (std::mem::take(roster), *mesh_by),
+            _ => return Err(Broken::Order),
         };
-        let (roster, mesh_by) = (std::mem::take(roster), *mesh_by);
+        self.offer.terms.plan = plan;
         let start = start_of(self.match_id, &self.offer, &roster, shares, &self.own.build);
         let start = start.ok_or(Broken::Shares)?;
         self.stage = Stage::Loading(Box::new(Loading {
@@ -220,9 +252,10 @@ impl Agreement {
         Some(AgreedStart(loading.hash).sign(signer))
     }
 
-    /// When the load barrier waits for links no longer.
+    /// When this peer keeps its share no longer, or the load barrier waits for links no longer.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match &self.stage {
+            Stage::Locked { reveal_by, .. } => *reveal_by,
             Stage::Loading(loading) if loading.loaded && !loading.signed => Some(loading.mesh_by),
             _ => None,
         }
@@ -316,23 +349,26 @@ mod tests {
             seats: vec![Seat(2)],
             ..double[0].clone()
         });
-        let locked = agreement.lock(NOW, (0, PLAN), double.clone(), 16);
+        let locked = agreement.lock(NOW, 0, double.clone(), 16);
         assert_eq!(locked, Err(Broken::Order));
         double[2].peer = signer(2).id();
-        assert!(agreement.lock(NOW, (0, PLAN), double, 16).is_ok());
+        assert!(agreement.lock(NOW, 0, double, 16).is_ok());
     }
 
     #[test]
     fn a_host_settles_another_plan_where_plans_are_adaptive() {
         let fast = Plan { ticks: 1, ..PLAN };
-        let lock = |adaptive: bool, plan: Plan| {
+        let begin = |adaptive: bool, plan: Plan| {
             let mut agreement = agreement();
             agreement.offer.terms.adaptive = adaptive;
-            let locked = agreement.lock(NOW, (0, plan), roster(0), 16);
-            locked.map(|_| agreement.terms().plan)
+            agreement
+                .lock(NOW, 0, roster(0), 16)
+                .expect("a fair roster");
+            let start = agreement.shares(plan, &shares())?;
+            Ok(start.terms.plan)
         };
-        assert_eq!(lock(false, fast), Err(Broken::Order));
-        assert_eq!(lock(true, fast), Ok(fast));
+        assert_eq!(begin(false, fast), Err(Broken::Order));
+        assert_eq!(begin(true, fast), Ok(fast));
         for wrong in [
             Plan {
                 tick_ms: 49,
@@ -343,18 +379,41 @@ mod tests {
                 ..fast
             },
         ] {
-            assert_eq!(lock(true, wrong), Err(Broken::Order));
+            assert_eq!(begin(true, wrong), Err(Broken::Order));
         }
+    }
+
+    #[test]
+    fn a_guest_of_an_adaptive_match_measures_before_it_reveals_its_share() {
+        let locked = |adaptive: bool| {
+            let mut agreement = agreement();
+            agreement.offer.terms.adaptive = adaptive;
+            agreement
+                .lock(NOW, 0, roster(0), 16)
+                .expect("a fair roster");
+            agreement
+        };
+        let mut fixed = locked(false);
+        assert!(fixed.keeps_share());
+        assert_eq!(fixed.reveal(NOW, false), Some(share(1).of(0)), "at once");
+        let mut measured = locked(true);
+        assert_eq!(measured.reveal(NOW, false), None);
+        assert_eq!(measured.deadline(), Some(NOW + MEASURE_WAIT));
+        assert_eq!(measured.reveal(NOW, true), Some(share(1).of(0)));
+        assert!(!measured.keeps_share());
+        assert_eq!(measured.reveal(NOW, true), None, "once");
+        let mut unlinked = locked(true);
+        let late = unlinked.reveal(NOW + MEASURE_WAIT, false);
+        assert_eq!(late, Some(share(1).of(0)));
     }
 
     #[test]
     fn a_start_is_agreed_from_the_lock_to_the_last_signature() {
         let mut agreement = agreement();
-        assert_eq!(
-            agreement.lock(NOW, (0, PLAN), roster(0), 16),
-            Ok((1, share(1).of(0)))
-        );
-        let hash = start_hash(agreement.shares(&shares()).expect("as committed"));
+        assert_eq!(agreement.lock(NOW, 0, roster(0), 16), Ok(1));
+        assert_eq!(agreement.reveal(NOW, false), Some(share(1).of(0)));
+        let start = agreement.shares(PLAN, &shares());
+        let hash = start_hash(start.expect("as committed"));
         let signature = |peer: u8| AgreedStart(hash).sign(&signer(peer));
         assert_eq!(agreement.sign(NOW, |_| true, &signer(1)), None, "not built");
         agreement.loaded();
@@ -383,9 +442,7 @@ mod tests {
         let lock = |change: fn(&mut Vec<LockedPeer>)| {
             let mut roster = roster(0);
             change(&mut roster);
-            agreement()
-                .lock(NOW, (0, PLAN), roster, 16)
-                .map(|(place, _)| place)
+            agreement().lock(NOW, 0, roster, 16)
         };
         assert_eq!(lock(|_| {}), Ok(1));
         let unfair: [fn(&mut Vec<LockedPeer>); 7] = [
@@ -400,19 +457,19 @@ mod tests {
         for change in unfair {
             assert_eq!(lock(change), Err(Broken::Order));
         }
-        let crowded = agreement().lock(NOW, (0, PLAN), roster(0), 1);
+        let crowded = agreement().lock(NOW, 0, roster(0), 1);
         assert_eq!(crowded, Err(Broken::Order));
     }
 
     #[test]
     fn shares_that_were_not_committed_to_break_the_agreement() {
         let mut agreement = agreement();
-        assert_eq!(agreement.shares(&shares()), Err(Broken::Order));
+        assert_eq!(agreement.shares(PLAN, &shares()), Err(Broken::Order));
         agreement
-            .lock(NOW, (0, PLAN), roster(0), 16)
+            .lock(NOW, 0, roster(0), 16)
             .expect("a fair roster");
         let [host, own] = shares();
-        assert_eq!(agreement.shares(&[own, host]), Err(Broken::Shares));
+        assert_eq!(agreement.shares(PLAN, &[own, host]), Err(Broken::Shares));
     }
 
     #[test]
@@ -427,7 +484,7 @@ mod tests {
         commitments.sort_unstable();
         commitments.dedup();
         assert_eq!(commitments.len(), 17, "no share is used twice");
-        let old = agreement.lock(NOW, (3, PLAN), roster(3), 16);
+        let old = agreement.lock(NOW, 3, roster(3), 16);
         assert_eq!(old, Err(Broken::Order), "a lock of an earlier attempt");
     }
 }

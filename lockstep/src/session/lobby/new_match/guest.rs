@@ -11,9 +11,9 @@ use crate::session::links::dialling::best_first;
 use crate::session::links::link::Link;
 use crate::session::lobby::guest::GuestBase;
 use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, chat, decline};
-use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};
+use crate::session::wire::{Control, LobbyEntry, LockedPeer, Offer};
 use crate::session::{Output, RulesOf};
-use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId, Plan};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// How long the host is asked for the place of an earlier run of this peer, until it takes that run for dead.
 const PLACE_WITHIN: Duration = Duration::from_secs(3);
+/// Round trips are told up to this length, in milliseconds.
+pub(super) const MAX_RTT_MS: u16 = 3_000;
 /// A host cannot put the beginning off for longer.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -214,23 +216,23 @@ impl Newcomer {
         }
     }
 
-    /// The roster is locked: this peer reveals its share, and links with the others.
+    /// The roster is locked: this peer links with the others, and then reveals its share.
     fn lock(
         &mut self,
         core: &mut Core,
         link: LinkId,
-        (attempt, plan): (u32, Plan),
+        attempt: u32,
         roster: Vec<LockedPeer>,
     ) -> Step {
         let most = usize::from(core.limits.peers);
         let Some(agreement) = &mut self.agreement else {
             return Step::Stay;
         };
-        let (index, share) = match agreement.lock(core.now, (attempt, plan), roster, most) {
-            Ok(locked) => locked,
+        let index = match agreement.lock(core.now, attempt, roster, most) {
+            Ok(index) => index,
             Err(broken) => return give_up(core, link, broken),
         };
-        core.send(link, &Control::Reveal { attempt, share });
+        self.clock.improve();
         let roster = agreement.roster();
         self.seats = roster[index].seats.clone();
         // The later peer dials the earlier one.
@@ -246,7 +248,37 @@ impl Newcomer {
                 }
             }
         }
+        self.reveal_if_ready(core);
         Step::Stay
+    }
+
+    /// Reveals this peer's share once its links to all others are measured, which an adaptive plan is to begin with.
+    fn reveal_if_ready(&mut self, core: &mut Core) {
+        let (Some(agreement), Some(link)) = (&mut self.agreement, self.link) else {
+            return;
+        };
+        if !agreement.keeps_share() {
+            return;
+        }
+        let took = agreement.others().map(|peer| core.round_trip_to(peer));
+        let longest: Option<Vec<Duration>> = took.collect();
+        let longest = longest.and_then(|took| took.into_iter().max());
+        if let Some(share) = agreement.reveal(core.now, longest.is_some()) {
+            let reveal = Control::Reveal {
+                attempt: agreement.attempt(),
+                share,
+                rtt_ms: longest.map(|took| took.as_millis().min(MAX_RTT_MS.into()) as u16),
+            };
+            core.send(link, &reveal);
+        }
+    }
+
+    /// Measures the links to these peers that are not measured yet.
+    fn measure(core: &mut Core, peers: impl Iterator<Item = PeerId>) {
+        let unknown = peers.filter(|peer| core.round_trip_to(*peer).is_none());
+        let links = unknown.flat_map(|peer| core.links_to(peer).map(|link| link.id));
+        let links: Vec<LinkId> = links.collect();
+        links.into_iter().for_each(|link| core.probe(link));
     }
 
     fn sign_if_ready(&mut self, core: &mut Core) {
@@ -259,7 +291,7 @@ impl Newcomer {
             let message = Control::Loaded {
                 attempt: agreement.attempt(),
                 signature: signature.into(),
-                rtt_ms: self.clock.rtt().as_millis().min(3_000) as u16,
+                rtt_ms: self.clock.rtt().as_millis().min(MAX_RTT_MS.into()) as u16,
             };
             core.send(link, &message);
         }
@@ -383,7 +415,8 @@ impl GuestBase for Newcomer {
     fn proved(&mut self, core: &mut Core, link: LinkId) {
         let peer = core.links[&link].proved.map(|(peer, _)| peer);
         if peer != Some(self.invitation.host) || self.host_lost.is_some() {
-            return;
+            // A guest that is to be measured.
+            return core.probe(link);
         }
         if self.link.is_some() {
             return core.close(link);
@@ -453,12 +486,8 @@ impl GuestBase for Newcomer {
             }
             Control::Lobby(entries) if self.agreement.is_some() => self.show(core, link, entries),
             Control::Chat { .. } => self.hear(core, link, &message),
-            Control::Lock {
-                attempt,
-                plan,
-                roster,
-            } if self.agreement.is_some() => {
-                return self.lock(core, link, (attempt, plan), roster);
+            Control::Lock { attempt, roster } if self.agreement.is_some() => {
+                return self.lock(core, link, attempt, roster);
             }
             Control::Unlock { attempt } if self.attempts(attempt) => {
                 let next = self.agreement.as_mut().map(Agreement::begin_anew);
@@ -467,11 +496,15 @@ impl GuestBase for Newcomer {
                 }
                 self.tell_ready(core);
             }
-            Control::Shares { attempt, shares } if self.attempts(attempt) => {
+            Control::Shares {
+                attempt,
+                plan,
+                shares,
+            } if self.attempts(attempt) => {
                 let start = self
                     .agreement
                     .as_mut()
-                    .map(|agreement| agreement.shares(&shares));
+                    .map(|agreement| agreement.shares(plan, &shares));
                 match start {
                     Some(Ok(start)) => core.out.push(Output::New {
                         start: Arc::new(start.clone()),
@@ -556,12 +589,14 @@ impl GuestBase for Newcomer {
             return end;
         }
         if let Some(link) = self.link
-            && self.agreement.is_some()
+            && let Some(agreement) = &self.agreement
             && self.clock.probes(core.now)
         {
-            let sent_us = core.now.as_micros() as u64;
-            core.send_datagram(link, &Datagram::Probe { sent_us });
+            core.probe(link);
+            let keeps_share = agreement.keeps_share();
+            Self::measure(core, agreement.others().filter(|_| keeps_share));
         }
+        self.reveal_if_ready(core);
         self.sign_if_ready(core);
         Step::Stay
     }

@@ -1,5 +1,6 @@
 //! The host of a new match: it gives seats to peers with the ticket's secret, and draws the seed with them.
 
+use super::guest::MAX_RTT_MS;
 use super::seed::{OwnShare, Revealed, SeedDraw};
 use super::start_of;
 use crate::log::{AgreedStart, Document, SignatureSet, Start, start_hash};
@@ -28,8 +29,6 @@ const QUIET: Duration = Duration::from_millis(1_500);
 const FAILURES: u32 = 3;
 /// A link is up for so long before its peer shows the ticket: a correct one does so at once.
 const ASKS_WITHIN: Duration = Duration::from_secs(3);
-/// A lobby that is full and ready waits so long for round trips that an adaptive plan is to begin with.
-const MEASURE_WITHIN: Duration = Duration::from_secs(1);
 /// Addresses of a guest beside the one that it is seen at, and the bytes of each.
 const ADDRESSES: usize = 6;
 const ADDRESS_BYTES: usize = 64;
@@ -41,8 +40,9 @@ pub(in crate::session::lobby) struct NewMatch {
     share: OwnShare,
     draw: SeedDraw,
     reveal_until: Duration,
-    /// Until when the lobby, full and ready, waits for the first round trips.
-    measure_until: Option<Duration>,
+    /// The longest round trip between two peers, as those tell that have revealed their shares. `None` once one of them does
+    /// not know all of its own.
+    farthest: Option<Duration>,
     loading: Option<Loading>,
     /// Peers that did what no correct peer does.
     barred: Vec<PeerId>,
@@ -100,7 +100,7 @@ impl NewMatch {
             build: own.build,
             own: core.id(),
             reveal_until: Duration::ZERO,
-            measure_until: None,
+            farthest: None,
             loading: None,
             barred: Vec::new(),
             failures: BTreeMap::new(),
@@ -115,25 +115,21 @@ impl NewMatch {
         self.draw.commit(self.own, commitment);
     }
 
-    /// The longest way of a batch, once a round trip of each guest is known: none takes longer than by way of the host, from
-    /// one far guest to the other.
-    fn longest_way(core: &Core, room: &Room) -> Option<Duration> {
+    /// The longest round trip where guests do not know all: none takes longer than by way of the host, from one far guest to
+    /// the other.
+    fn by_way_of_host(core: &Core, room: &Room) -> Option<Duration> {
         let took = room.guests().map(|(_, link)| core.links.get(&link)?.probed);
         let mut took: Vec<Duration> = took.collect::<Option<_>>()?;
         took.sort_unstable();
-        (!took.is_empty()).then_some(())?;
-        Some(took.iter().rev().take(2).sum::<Duration>() / 2)
+        Some(took.iter().rev().take(2).sum())
     }
 
-    /// The plan to begin with; `None` while an adaptive match waits for the first round trips.
-    fn plan(&mut self, core: &Core, room: &Room) -> Option<Plan> {
+    /// The plan to begin with.
+    fn plan(&self, core: &Core, room: &Room) -> Plan {
         let terms = &self.config.terms;
-        let until = *self.measure_until.get_or_insert(core.now + MEASURE_WITHIN);
-        match Self::longest_way(core, room).filter(|_| terms.adaptive) {
-            Some(way) => Some(terms.plan_for(way)),
-            None if terms.adaptive && core.now < until => None,
-            None => Some(terms.plan),
-        }
+        let rtt = self.farthest.or_else(|| Self::by_way_of_host(core, room));
+        let rtt = rtt.filter(|_| room.guests().next().is_some());
+        rtt.map_or(terms.plan, |rtt| terms.plan_for(rtt / 2))
     }
 
     fn offer(&self) -> Offer {
@@ -162,10 +158,17 @@ impl NewMatch {
             Revealed::All(roster, shares) => (roster, shares),
         };
         let match_id = self.config.match_id;
+        let plan = self.plan(core, standing.room);
+        self.config.terms.plan = plan;
         let start = start_of(match_id, &self.offer(), &roster, &shares, &self.build);
         let start = start.expect("every share was checked as it came");
         let attempt = standing.attempt;
-        standing.broadcast(core, &Control::Shares { attempt, shares });
+        let shares = Control::Shares {
+            attempt,
+            plan,
+            shares,
+        };
+        standing.broadcast(core, &shares);
         let hash = start_hash(&start);
         let signers = (0..).zip(roster.iter().map(|peer| peer.peer));
         let signatures = SignatureSet::new(&AgreedStart(hash), signers);
@@ -299,7 +302,13 @@ impl Base for NewMatch {
                 standing.room.set_ready(from, commit.is_some());
                 Next::Changed
             }
-            Control::Reveal { attempt, share } if attempt == standing.attempt => {
+            Control::Reveal {
+                attempt,
+                share,
+                rtt_ms,
+            } if attempt == standing.attempt => {
+                let rtt = rtt_ms.map(|ms| Duration::from_millis(ms.min(MAX_RTT_MS).into()));
+                self.farthest = self.farthest.zip(rtt).map(|(one, other)| one.max(other));
                 self.reveal(core, &standing, from, share)
             }
             Control::Loaded {
@@ -308,7 +317,7 @@ impl Base for NewMatch {
                 rtt_ms,
             } if attempt == standing.attempt => {
                 if let Some(loading) = &mut self.loading {
-                    let rtt = Duration::from_millis(u64::from(rtt_ms.min(3_000)));
+                    let rtt = Duration::from_millis(rtt_ms.min(MAX_RTT_MS).into());
                     loading.slowest_rtt = loading.slowest_rtt.max(rtt);
                 }
                 Next::Signed(from, signature.into())
@@ -359,13 +368,9 @@ impl Base for NewMatch {
     /// Locks the roster once all seats are taken and all peers are ready.
     fn settle(&mut self, core: &mut Core, standing: Standing<'_>) -> Next {
         if !self.free_seats(standing.room).is_empty() || !standing.room.all_are_ready() {
-            self.measure_until = None;
             return Next::Stay;
         }
-        let Some(plan) = self.plan(core, standing.room) else {
-            return Next::Stay;
-        };
-        self.config.terms.plan = plan;
+        self.farthest = Some(Duration::ZERO);
         let locked = |occupant: &Occupant| LockedPeer {
             peer: occupant.peer,
             incarnation: occupant.incarnation,
@@ -382,7 +387,6 @@ impl Base for NewMatch {
         let attempt = standing.attempt;
         let lock = Control::Lock {
             attempt,
-            plan,
             roster: roster.clone(),
         };
         standing.broadcast(core, &lock);

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-/// Time between two probes.
-const PROBE_EVERY: Duration = Duration::from_millis(100);
+/// Time between two probes at first, until so many are answered.
+const PROBE_FIRST: Duration = Duration::from_millis(100);
+const FIRST: u32 = 10;
+/// Time between two probes behind those: the host takes a guest for dead that is silent.
+const PROBE_EVERY: Duration = Duration::from_millis(500);
 /// The round trip that is supposed as long as none is known.
 const UNKNOWN: Duration = Duration::from_millis(500);
 
@@ -11,6 +14,8 @@ const UNKNOWN: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct HostClock {
     next: Duration,
+    /// Answers since the clock was last to be known better.
+    answers: u32,
     best: Option<(Duration, i64)>,
 }
 
@@ -24,9 +29,15 @@ impl HostClock {
     pub(super) fn probes(&mut self, now: Duration) -> bool {
         let due = now >= self.next;
         if due {
-            self.next = now + PROBE_EVERY;
+            let first = self.answers < FIRST;
+            self.next = now + if first { PROBE_FIRST } else { PROBE_EVERY };
         }
         due
+    }
+
+    /// The match begins soon, by this clock.
+    pub(super) fn improve(&mut self) {
+        (self.answers, self.next) = (0, Duration::ZERO);
     }
 
     /// A probe that left at `sent` came back with the host's clock.
@@ -34,6 +45,7 @@ impl HostClock {
         let Some(rtt) = now.checked_sub(sent) else {
             return;
         };
+        self.answers += 1;
         let middle_us = (sent + rtt / 2).as_micros() as i64;
         let ahead_us = (clock_us as i64).saturating_sub(middle_us);
         if self.best.is_none_or(|(best, _)| rtt < best) {
@@ -81,9 +93,24 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_leaves_ten_times_a_second() {
+    fn probes_leave_ten_times_a_second_until_the_clock_is_known_and_then_twice() {
         let mut clock = HostClock::default();
-        let left = (0..1_000).filter(|ms| clock.probes(Duration::from_millis(*ms)));
-        assert_eq!(left.count(), 10);
+        let mut left = |second: u64, answered: bool| {
+            let times = (second * 1_000..second * 1_000 + 1_000).map(Duration::from_millis);
+            let count = times.filter(|now| {
+                let leaves = clock.probes(*now);
+                if leaves && answered {
+                    clock.answered(*now, *now, 0);
+                }
+                leaves
+            });
+            count.count()
+        };
+        assert_eq!(left(0, false), 10);
+        assert_eq!(left(1, true), 10);
+        assert_eq!(left(2, true), 2);
+        clock.improve();
+        assert!(clock.probes(Duration::from_secs(3)));
+        assert!(clock.probes(Duration::from_millis(3_100)));
     }
 }
