@@ -129,6 +129,9 @@ impl Facts {
                 });
             }
             Event::Lobby { peers, .. } => {
+                if peers.is_empty() {
+                    self.note("the link to the host is gone, it is dialled again");
+                }
                 for peer in peers {
                     let known = peer.seats.iter().all(|seat| self.names.contains_key(seat));
                     if !known {

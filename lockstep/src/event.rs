@@ -12,7 +12,8 @@ use std::time::Duration;
 pub enum Event {
     /// The lobby changed.
     Lobby {
-        /// The peers in it, with their seats.
+        /// The peers in it, with their seats. None of them is known while a guest has lost its link to the host, which it
+        /// dials again.
         peers: Vec<LobbyPeer>,
         /// What its host settles for all. An adaptive match begins with the plan that the links of its lobby ask for.
         terms: Terms,
@@ -435,7 +436,7 @@ pub enum EndReason {
     /// A joiner found only players that went on in a branch, and its player did not say to enter.
     #[error("the other players went on in a branch of that match, and this one did not enter it")]
     OnlyBranches,
-    /// The lobby closed, or its host was lost, before the match began.
+    /// The host closed the lobby before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,
     /// The world could not be built or loaded from what the lobby or the log gave.

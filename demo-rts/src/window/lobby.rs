@@ -605,6 +605,9 @@ fn say(chat: &mut VecDeque<String>, text: String) {
 }
 
 fn note_changes(chat: &mut VecDeque<String>, before: &[LobbyPeer], now: &[LobbyPeer]) {
+    if now.is_empty() && !before.is_empty() {
+        return say(chat, words::HOST_LOST.to_owned());
+    }
     let lacks = |all: &[LobbyPeer], peer: &LobbyPeer| all.iter().all(|one| one.peer != peer.peer);
     // Players present before one enters are no news.
     if !before.is_empty() {

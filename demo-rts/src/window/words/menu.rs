@@ -255,6 +255,7 @@ pub const REMOVE_GUEST: &str = "Remove";
 pub const LET_IN: &str = "Let in";
 pub const TURN_AWAY: &str = "Turn away";
 pub const CONNECTING: &str = "Connecting to the host …";
+pub const HOST_LOST: &str = "The link to the host is gone. It is dialled again.";
 pub const ASKED: &str = "The host is asked to let you in …";
 pub const OPEN_SEAT: &str = "open";
 pub const READY: &str = "ready";

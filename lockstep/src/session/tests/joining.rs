@@ -40,11 +40,21 @@ fn link_that_tells_a_joiner_of_the_start_stays() {
 }
 
 #[test]
-fn admitted_joiner_that_lost_its_link_is_out() {
-    let mut net = break_first_link(Duration::from_millis(160));
-    net.run(Duration::from_secs(20));
-    assert_eq!(net.ends().len(), 1);
-    assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
+fn admitted_joiner_that_lost_its_link_enters_again() {
+    for ms in [160, 200, 240] {
+        let mut net = break_first_link(Duration::from_millis(ms));
+        net.run(Duration::from_secs(60));
+        let lobbies = net.peers[1].events.iter().filter_map(|event| match event {
+            Event::Lobby { peers, .. } => Some(peers.len()),
+            _ => None,
+        });
+        let lobbies: Vec<usize> = lobbies.collect();
+        assert!(lobbies.contains(&0), "{lobbies:?} after {ms} ms");
+        assert_eq!(net.ends().len(), 2, "after {ms} ms");
+        for peer in &net.peers {
+            assert_eq!(peer.turns.len(), 30, "after {ms} ms");
+        }
+    }
 }
 
 #[test]

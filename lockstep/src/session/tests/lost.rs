@@ -212,13 +212,37 @@ fn signed_guest_that_loses_the_host_waits_for_the_start() {
 }
 
 #[test]
-fn signed_guest_that_hears_nothing_more_gives_up() {
+fn signed_guest_that_hears_nothing_more_looks_for_the_lobby_and_gives_up() {
     let mut net = lose_the_host(3);
     net.links.silent = vec![0, 1];
     net.run(net.now() + Duration::from_secs(9));
     assert_eq!(net.session(2).status(), Status::Loading);
     net.run(net.now() + Duration::from_secs(2));
-    assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
+    assert_eq!(net.session(2).status(), Status::Lobby);
+    net.run(net.now() + Duration::from_secs(80));
+    let why = EndReason::Unreachable(LinkError::TimedOut);
+    assert_eq!(net.end_of(2), Some(&why));
+}
+
+#[test]
+fn signed_guest_that_lost_a_host_which_did_not_begin_enters_again() {
+    // All guests have signed, and none of what they say reaches the host for a while.
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    while net.session(2).status() != Status::Loading {
+        net.run(net.now() + Duration::from_millis(1));
+    }
+    net.links.silent = vec![2];
+    net.run(net.now() + Duration::from_secs(20));
+    let link = net.session(2).core.trusted.expect("the host is linked");
+    net.links.silent.clear();
+    let why = LinkError::TimedOut;
+    net.input(2, Input::LinkDown { link, why });
+    assert_eq!(net.session(2).status(), Status::Loading, "it has signed");
+    net.input(0, Input::LinkDown { link, why });
+    net.run(net.now() + Duration::from_secs(30));
+    for peer in &net.peers {
+        assert_eq!(peer.turns.len(), 60);
+    }
 }
 
 /// Casts no votes.

@@ -18,7 +18,8 @@ pub(super) struct Dialling {
     /// Why no link has admitted this peer so far.
     failure: LinkError,
     dial_at: Duration,
-    /// Until then the host is dialled, on the session's clock.
+    /// Since when the host is dialled, and until when, on the session's clock.
+    since: Duration,
     until: Duration,
 }
 
@@ -37,7 +38,8 @@ impl Dialling {
             addresses,
             failure: LinkError::Unanswered,
             dial_at: now,
-            until: REACH_WITHIN,
+            since: now,
+            until: now + REACH_WITHIN,
         }
     }
 
@@ -68,7 +70,7 @@ impl Dialling {
 
     /// A link to the host is up.
     pub(super) fn linked(&mut self) {
-        self.until = self.until.max(ENTER_WITHIN);
+        self.until = self.until.max(self.since + ENTER_WITHIN);
     }
 
     /// The host's player is asked, and may take any time: the host is dialled for so long from then on.

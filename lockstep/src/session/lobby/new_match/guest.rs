@@ -88,6 +88,23 @@ impl Newcomer {
         }
     }
 
+    /// The host is lost, and no peer has shown that the match began: this peer asks the host for seats as at first.
+    fn begin_anew(&mut self, core: &mut Core) {
+        if let Some(agreement) = self.agreement.take() {
+            let (peers, terms) = (Vec::new(), *agreement.terms());
+            core.event(Event::Lobby { peers, terms });
+        }
+        let (host, addresses) = (self.invitation.host, self.invitation.addresses.clone());
+        self.dialling = Dialling::new(host, addresses, core.now);
+        (self.link, self.host_lost, core.trusted) = (None, None, None);
+        (self.answer_by, self.place_until) = (None, None);
+        self.clock = HostClock::default();
+        self.seats.clear();
+        self.names.clear();
+        let to_host: Vec<LinkId> = core.links_to(host).map(|link| link.id).collect();
+        to_host.into_iter().for_each(|link| core.close(link));
+    }
+
     /// Dials the host until it has admitted this peer.
     fn reach(&mut self, core: &mut Core) -> Step {
         let linked = self.is_linked(core);
@@ -126,7 +143,8 @@ impl Newcomer {
 
     fn is_to_host(&self, link: &Link) -> bool {
         let host = self.invitation.host;
-        link.dialled && link.expected.is_none_or(|peer| peer == host)
+        let peer = link.proved.map(|(peer, _)| peer).or(link.expected);
+        link.dialled && peer.is_none_or(|peer| peer == host)
     }
 
     /// Whether the guest with this peer's key may be an earlier run of it that has died, which the host finds out.
@@ -344,13 +362,13 @@ impl Newcomer {
     }
 
     /// Dials all others while the host is lost: a peer that has begun shows, once a link is up, that all have signed.
-    fn seek_start_proof(&mut self, core: &mut Core) -> Step {
+    fn seek_start_proof(&mut self, core: &mut Core) {
         let (Some(lost), Some(agreement)) = (&mut self.host_lost, &self.agreement) else {
-            return Step::Stay;
+            return;
         };
         let number = match lost.advance(core.now) {
-            Wait::Stay => return Step::Stay,
-            Wait::GiveUp => return Step::End(EndReason::LobbyClosed),
+            Wait::Stay => return,
+            Wait::GiveUp => return self.begin_anew(core),
             Wait::Dial(number) => number,
         };
         let own = core.id();
@@ -366,7 +384,6 @@ impl Newcomer {
                 });
             }
         }
-        Step::Stay
     }
 }
 
@@ -414,9 +431,12 @@ impl GuestBase for Newcomer {
 
     fn proved(&mut self, core: &mut Core, link: LinkId) {
         let peer = core.links[&link].proved.map(|(peer, _)| peer);
-        if peer != Some(self.invitation.host) || self.host_lost.is_some() {
+        if peer != Some(self.invitation.host) {
             // A guest that is to be measured.
             return core.probe(link);
+        }
+        if let Some(lost) = &mut self.host_lost {
+            return lost.linked(core.now);
         }
         if self.link.is_some() {
             return core.close(link);
@@ -442,11 +462,11 @@ impl GuestBase for Newcomer {
                 return Step::Stay;
             }
             // The host may have told some that the match begins, and may have begun itself.
-            if !self.agreement.as_ref().is_some_and(Agreement::has_signed) {
-                return Step::End(EndReason::LobbyClosed);
+            match self.agreement.as_ref().is_some_and(Agreement::has_signed) {
+                true => self.host_lost = Some(HostLost::new(core.now)),
+                false => self.begin_anew(core),
             }
             self.link = None;
-            self.host_lost = Some(HostLost::new(core.now));
             return Step::Stay;
         }
         if own || self.is_to_host(gone) {
@@ -580,12 +600,10 @@ impl GuestBase for Newcomer {
     }
 
     fn advance(&mut self, core: &mut Core) -> Step {
+        self.seek_start_proof(core);
         if self.agreement.is_none()
             && let end @ Step::End(_) = self.reach(core)
         {
-            return end;
-        }
-        if let end @ Step::End(_) = self.seek_start_proof(core) {
             return end;
         }
         if let Some(link) = self.link
