@@ -120,6 +120,9 @@ pub struct PeerFile {
     taken_back: usize,
     /// Turns that it has executed, and its world after them.
     executed: (u32, Option<Checksum>),
+    /// The seats that it stalls on, for how long; and how long it stalled on each before.
+    stall: (Vec<Seat>, Duration),
+    stalled: BTreeMap<Seat, Duration>,
     /// Its end.
     pub ended: Option<Ended>,
     /// Whether it was told that worlds or logs differ,
@@ -133,6 +136,18 @@ impl PeerFile {
     pub fn logs(&self) -> impl Iterator<Item = &Log> {
         let logs = std::iter::once(&self.log).chain(self.past.iter().rev());
         logs.filter(|log| log.start.is_some())
+    }
+
+    fn ends_stall(&mut self, lasted: Duration) {
+        for seat in std::mem::take(&mut self.stall).0 {
+            *self.stalled.entry(seat).or_default() += lasted;
+        }
+    }
+
+    /// How long it has stalled on a seat.
+    fn stalled_on(&self, seat: Seat) -> Duration {
+        let now = self.stall.1 * u32::from(self.stall.0.contains(&seat));
+        now + self.stalled.get(&seat).copied().unwrap_or_default()
     }
 
     /// The reason of its end.
@@ -201,6 +216,8 @@ impl Judge {
                 self.must(peer, Blame, event)(just, "blames an honest peer");
             }
             Event::Started { own, plan, .. } => self.check_start(peer, own, *plan),
+            Event::Stalled { on, since, .. } => self.peers[peer].stall = (on.clone(), *since),
+            Event::StallEnded { late, .. } => self.peers[peer].ends_stall(*late),
             Event::Desync(desync) => {
                 self.peers[peer].told_of_desync = true;
                 let sound = self.check_desync(peer, desync);

@@ -5,6 +5,10 @@ use super::*;
 /// The longest time that a reopening takes after its host has waited.
 const REOPENS: Duration = Duration::from_secs(15);
 
+/// The time for which a peer may have held another one up before healing: what is left of its stall budget must do for
+/// what peers outside make it cost.
+const HELD_UP: Duration = Duration::from_millis(7_500);
+
 /// The peers of which progress is demanded, and what may hold them up.
 #[derive(Default)]
 pub struct Core {
@@ -34,7 +38,9 @@ impl Judge {
         members.retain(|peer| {
             let reopens = reopening.is_some() && notes(peer).run > 0;
             // The others may remove a peer that has used up its stall budget.
-            let calm = running.contains(peer) && notes(peer).silent_until <= self.now;
+            let calm = running.contains(peer)
+                && notes(peer).silent_until <= self.now
+                && !is_quorum(roster, |by| self.wants_gone(*by, *peer));
             calm && (reopens || !notes(peer).is_out && self.peers[*peer].log.start.is_some())
         });
         // The others may still remove a peer that was silent until healing, if they can decide that with peers outside.
@@ -57,6 +63,20 @@ impl Judge {
         self.core.due = Some(self.now + reopens.sum::<Duration>());
         self.core.members = if is_core { members } else { Vec::new() };
         self.note_tenures();
+    }
+
+    /// Whether a peer may want another one to go soon, which has held it up for long.
+    fn wants_gone(&self, by: usize, peer: usize) -> bool {
+        let file = &self.peers[by];
+        let place = self.places.iter().position(|of| *of == peer);
+        let seats = file
+            .log
+            .start
+            .iter()
+            .zip(place)
+            .flat_map(|(start, at)| &start.roster[at].seats);
+        let long = seats.take(1).any(|seat| file.stalled_on(*seat) > HELD_UP);
+        long || self.scenario.is_hostile(by)
     }
 
     /// Notes which peers outside are in rosters of core peers now.
