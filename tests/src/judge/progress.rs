@@ -6,6 +6,7 @@
 
 use super::*;
 use crate::simulator::{REFILL, STALL_BUDGET};
+use lockstep::JoinRefused;
 
 /// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
@@ -94,10 +95,14 @@ impl Judge {
 
     /// The match begins; the core advances, admits calm joiners, and ends.
     pub(super) fn check_progress(&self) {
-        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
+        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby. An honest one is not too slow.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
-        let refused = |of: &PeerFile| matches!(of.ended_by(), Some(EndReason::Refused(_)));
-        let waits = self.peers.iter().any(refused) || self.scenario.hostile().any(early);
+        let refused = |(at, of): (usize, &PeerFile)| match of.ended_by() {
+            Some(EndReason::Refused(JoinRefused::TooSlow)) => self.scenario.is_hostile(at),
+            by => matches!(by, Some(EndReason::Refused(_))),
+        };
+        let mut ended = self.peers.iter().enumerate();
+        let waits = ended.any(refused) || self.scenario.hostile().any(early);
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);

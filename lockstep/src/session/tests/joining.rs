@@ -58,6 +58,27 @@ fn admitted_joiner_that_lost_its_link_enters_again() {
 }
 
 #[test]
+fn a_guest_whose_share_is_late_enters_again() {
+    let mut net = Net::new(2, Plan::default(), Some(30));
+    let is_ready = |event: &Event| match event {
+        Event::Lobby { peers, .. } => peers.len() == 2 && peers.iter().all(|peer| peer.ready),
+        _ => false,
+    };
+    while !net.peers[0].events.iter().any(is_ready) {
+        net.run(net.now() + Duration::from_millis(1));
+    }
+    net.links.silent = vec![1];
+    net.run(net.now() + Duration::from_secs(9));
+    assert_eq!(net.peers[1].events.len(), 2, "it is in the lobby");
+    net.run(net.now() + Duration::from_secs(2));
+    net.links.silent.clear();
+    net.run(net.now() + Duration::from_secs(20));
+    for peer in &net.peers {
+        assert_eq!(peer.turns.len(), 30);
+    }
+}
+
+#[test]
 fn a_joiner_gives_a_host_up_that_never_answers() {
     let mut net = Net::new(2, Plan::default(), None);
     net.links.silent = vec![0];

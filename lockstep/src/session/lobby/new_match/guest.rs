@@ -88,7 +88,8 @@ impl Newcomer {
         }
     }
 
-    /// The host is lost, and no peer has shown that the match began: this peer asks the host for seats as at first.
+    /// The host is lost, and no peer has shown that the match began, or the host did not wait for its share: it asks the host
+    /// for seats as at first.
     fn begin_anew(&mut self, core: &mut Core) {
         if let Some(agreement) = self.agreement.take() {
             let (peers, terms) = (Vec::new(), *agreement.terms());
@@ -485,6 +486,12 @@ impl GuestBase for Newcomer {
     fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
         if why == JoinRefused::AlreadyIn && self.may_replace(core) {
             core.close(link);
+            return Step::Stay;
+        }
+        // Its share came too late, as over a bad link. A host that has enough of that says so again.
+        let agreement = self.agreement.as_ref();
+        if why == JoinRefused::TooSlow && agreement.is_some_and(|of| !of.is_loading()) {
+            self.begin_anew(core);
             return Step::Stay;
         }
         Step::End(EndReason::Refused(why))
