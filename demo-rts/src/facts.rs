@@ -130,7 +130,7 @@ impl Facts {
             }
             Event::Lobby { peers, .. } => {
                 if peers.is_empty() {
-                    self.note("the link to the host is gone, it is dialled again");
+                    self.note("the link to the host is gone; the host is dialled again");
                 }
                 for peer in peers {
                     let known = peer.seats.iter().all(|seat| self.names.contains_key(seat));

@@ -179,6 +179,7 @@ impl Lobby {
             match event {
                 Event::Lobby { peers, terms } => {
                     self.terms = Some(*terms);
+                    self.asked = false;
                     let before = std::mem::replace(&mut self.here, peers.clone());
                     note_changes(&mut self.chat, &before, &self.here);
                 }

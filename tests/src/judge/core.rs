@@ -5,8 +5,8 @@ use super::*;
 /// The longest time that a reopening takes after its host has waited.
 const REOPENS: Duration = Duration::from_secs(15);
 
-/// The time for which a peer may have held another one up before healing: what is left of its stall budget must do for
-/// what peers outside make it cost.
+/// The time for which a peer may have held another one up before healing. Peers outside cost it the rest of its stall
+/// budget.
 const HELD_UP: Duration = Duration::from_millis(7_500);
 
 /// The peers of which progress is demanded, and what may hold them up.
@@ -40,7 +40,9 @@ impl Judge {
             // The others may remove a peer that has used up its stall budget.
             let calm = running.contains(peer)
                 && notes(peer).silent_until <= self.now
-                && !is_quorum(roster, |by| self.wants_gone(*by, *peer));
+                && !is_quorum(roster, |by| {
+                    running.contains(by) && self.wants_gone(*by, *peer)
+                });
             calm && (reopens || !notes(peer).is_out && self.peers[*peer].log.start.is_some())
         });
         // The others may still remove a peer that was silent until healing, if they can decide that with peers outside.
@@ -69,14 +71,15 @@ impl Judge {
     fn wants_gone(&self, by: usize, peer: usize) -> bool {
         let file = &self.peers[by];
         let place = self.places.iter().position(|of| *of == peer);
-        let seats = file
+        let own = file
             .log
             .start
-            .iter()
+            .as_ref()
             .zip(place)
-            .flat_map(|(start, at)| &start.roster[at].seats);
-        let long = seats.take(1).any(|seat| file.stalled_on(*seat) > HELD_UP);
-        long || self.scenario.is_hostile(by)
+            .map(|(start, at)| &start.roster[at]);
+        let seat = own.and_then(|own| own.seats.first().copied());
+        let long = seat.is_some_and(|seat| file.stalled_on(seat) > HELD_UP);
+        by != peer && (long || self.scenario.is_hostile(by))
     }
 
     /// Notes which peers outside are in rosters of core peers now.

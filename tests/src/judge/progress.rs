@@ -6,7 +6,6 @@
 
 use super::*;
 use crate::simulator::{REFILL, STALL_BUDGET};
-use lockstep::JoinRefused;
 
 /// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
@@ -95,11 +94,11 @@ impl Judge {
 
     /// The match begins; the core advances, admits calm joiners, and ends.
     pub(super) fn check_progress(&self) {
-        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby. An honest one is not too slow.
+        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
         let refused = |(at, of): (usize, &PeerFile)| match of.ended_by() {
-            Some(EndReason::Refused(JoinRefused::TooSlow)) => self.scenario.is_hostile(at),
-            by => matches!(by, Some(EndReason::Refused(_))),
+            Some(EndReason::Refused(_)) => self.scenario.is_hostile(at),
+            _ => false,
         };
         let mut ended = self.peers.iter().enumerate();
         let waits = ended.any(refused) || self.scenario.hostile().any(early);

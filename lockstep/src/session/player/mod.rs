@@ -58,7 +58,8 @@ impl Player {
         // A joiner may be further than this peer; what it passes on is signed by others, or proves itself.
         let of_the_match = member.is_some() || self.may_come_back(core, link);
         match message {
-            Control::Join { .. } if member.is_none() => core.refuse(link, JoinRefused::Started),
+            // A guest that signed and lost its host may ask anew.
+            Control::Join { .. } => core.refuse(link, JoinRefused::Started),
             end @ Control::End { .. } if member.is_some() => self.receive_end(core, link, end),
             Control::Rejoin { request, addresses } if member.is_none() => {
                 self.receive_request(core, link, request, addresses);

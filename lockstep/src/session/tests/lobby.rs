@@ -212,6 +212,57 @@ fn admitted_to(attempt: u32) -> Net {
     net
 }
 
+/// A guest enters by this link, whose host is played by hand from then on. What it commits to in the first attempt.
+fn commits_by(net: &mut Net, link: LinkId) -> [u8; 32] {
+    let until = net.now() + Duration::from_secs(5);
+    while net.session(1).core.trusted != Some(link) {
+        assert!(net.now() < until, "{link:?} is not proved");
+        net.run(net.now() + Duration::from_millis(1));
+    }
+    net.links.by_hand.push(link);
+    let offer = Offer {
+        rules: RulesId([9; 16]),
+        setup: Vec::new(),
+        terms: Terms::default(),
+    };
+    let bytes = Control::Welcome { offer, attempt: 0 }.encode();
+    let channel = Channel::Control;
+    net.input(
+        1,
+        Input::Received {
+            link,
+            channel,
+            bytes: &bytes,
+        },
+    );
+    let mut heard = net.links.heard.iter().rev();
+    let commit =
+        heard.find_map(
+            |(of, _, bytes)| match Control::decode(bytes, &Limits::default()) {
+                Ok(Control::Ready { commit }) if *of == link => commit,
+                _ => None,
+            },
+        );
+    commit.expect("it is ready")
+}
+
+#[test]
+fn a_guest_that_enters_again_has_another_share_and_gives_up_some_time() {
+    let mut net = Net::new(2, Plan::default(), None);
+    let mut commitments = Vec::new();
+    for entry in 0..17 {
+        assert_eq!(net.end_of(1), None, "entry {entry}");
+        let link = LinkId(entry);
+        commitments.push(commits_by(&mut net, link));
+        let why = LinkError::Closed;
+        net.input(1, Input::LinkDown { link, why });
+    }
+    commitments.sort_unstable();
+    commitments.dedup();
+    assert_eq!(commitments.len(), 17, "the host knows none of them");
+    assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
+}
+
 #[test]
 fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
     let unlock = |net: &mut Net, attempt| {

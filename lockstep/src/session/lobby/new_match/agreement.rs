@@ -11,12 +11,12 @@ use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 use std::time::Duration;
 
-/// Attempts that may fail before a guest gives up, from when it came.
-const MOST_ATTEMPTS: u32 = 16;
+/// Attempts that may fail before a guest gives up, from when it came first.
+pub(super) const MOST_ATTEMPTS: u32 = 16;
 /// How long the load barrier waits for links to the other guests; after it they are reached by others.
 const MESH_WAIT: Duration = Duration::from_secs(3);
 /// How long a guest of an adaptive match keeps its share until it has measured its links to all others.
-const MEASURE_WAIT: Duration = Duration::from_secs(2);
+pub(super) const MEASURE_WAIT: Duration = Duration::from_secs(2);
 
 /// What a guest brings into it.
 pub(super) struct Own {
@@ -33,6 +33,8 @@ pub(super) struct Agreement {
     /// The attempt at which the host admitted this peer, and the one that is under way.
     came_at: u32,
     attempt: u32,
+    /// Attempts that may fail from then on.
+    may_fail: u32,
     stage: Stage,
 }
 
@@ -68,15 +70,27 @@ pub(super) enum Broken {
 }
 
 impl Agreement {
-    pub(super) fn new(match_id: MatchId, own: Own, offer: Offer, attempt: u32) -> Self {
+    /// With the host that admitted this peer to this attempt, of which `may_fail` may fail.
+    pub(super) fn new(
+        match_id: MatchId,
+        own: Own,
+        offer: Offer,
+        (attempt, may_fail): (u32, u32),
+    ) -> Self {
         Agreement {
             match_id,
             own,
             offer,
             came_at: attempt,
             attempt,
+            may_fail,
             stage: Stage::Gathering,
         }
+    }
+
+    /// The attempts that this peer was part of.
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempt - self.came_at + 1
     }
 
     pub(super) fn terms(&self) -> &Terms {
@@ -122,7 +136,7 @@ impl Agreement {
     /// The attempt has failed. Whether there is another: a host that begins anew again and again is after a seed.
     pub(super) fn begin_anew(&mut self) -> bool {
         let next = self.attempt.checked_add(1);
-        let next = next.filter(|next| next - self.came_at <= MOST_ATTEMPTS);
+        let next = next.filter(|next| next - self.came_at <= self.may_fail);
         self.attempt = next.unwrap_or(self.attempt);
         self.stage = Stage::Gathering;
         next.is_some()
@@ -319,7 +333,7 @@ mod tests {
             setup: Vec::new(),
             terms: Terms::default(),
         };
-        Agreement::new(MATCH, own, offer, 0)
+        Agreement::new(MATCH, own, offer, (0, MOST_ATTEMPTS))
     }
 
     fn roster(attempt: u32) -> Vec<LockedPeer> {

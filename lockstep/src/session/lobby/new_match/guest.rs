@@ -1,6 +1,6 @@
 //! A guest of a new match: it dials the host, asks for seats, and agrees on the start.
 
-use super::agreement::{Agreement, Broken, Own};
+use super::agreement::{Agreement, Broken, MOST_ATTEMPTS, Own};
 use super::dialling::{Dialling, Reach};
 use super::host_clock::HostClock;
 use super::host_lost::{HostLost, Wait};
@@ -39,6 +39,8 @@ pub(in crate::session::lobby) struct Newcomer {
     place_until: Option<Duration>,
     /// On the start, once the host has admitted this peer.
     agreement: Option<Agreement>,
+    /// The attempts of agreements before.
+    attempts: u32,
     seats: Vec<Seat>,
     /// The names in the lobby, as its host tells them.
     names: BTreeMap<PeerId, String>,
@@ -64,6 +66,7 @@ impl Newcomer {
             answer_by: None,
             place_until: None,
             agreement: None,
+            attempts: 0,
             seats: Vec::new(),
             names: BTreeMap::new(),
             clock: HostClock::default(),
@@ -88,13 +91,18 @@ impl Newcomer {
         }
     }
 
-    /// The host is lost, and no peer has shown that the match began, or the host did not wait for its share: it asks the host
-    /// for seats as at first.
-    fn begin_anew(&mut self, core: &mut Core) {
+    /// The host is lost and no peer has shown that the match began, or the host did not wait for this peer's share: the peer
+    /// asks for seats as at first. The host may know its share, so it draws another one.
+    fn begin_anew(&mut self, core: &mut Core) -> Step {
         if let Some(agreement) = self.agreement.take() {
+            self.attempts += agreement.attempts();
             let (peers, terms) = (Vec::new(), *agreement.terms());
             core.event(Event::Lobby { peers, terms });
         }
+        if self.attempts > MOST_ATTEMPTS {
+            return Step::End(EndReason::LobbyClosed);
+        }
+        self.own.share = core.draw();
         let (host, addresses) = (self.invitation.host, self.invitation.addresses.clone());
         self.dialling = Dialling::new(host, addresses, core.now);
         (self.link, self.host_lost, core.trusted) = (None, None, None);
@@ -104,6 +112,7 @@ impl Newcomer {
         self.names.clear();
         let to_host: Vec<LinkId> = core.links_to(host).map(|link| link.id).collect();
         to_host.into_iter().for_each(|link| core.close(link));
+        Step::Stay
     }
 
     /// Dials the host until it has admitted this peer.
@@ -180,6 +189,7 @@ impl Newcomer {
             share: OwnShare::new(match_id, core.id(), self.own.share),
             build: self.own.build.clone(),
         };
+        let attempt = (attempt, MOST_ATTEMPTS - self.attempts);
         self.agreement = Some(Agreement::new(match_id, own, offer, attempt));
         self.tell_ready(core);
         Step::Stay
@@ -363,12 +373,12 @@ impl Newcomer {
     }
 
     /// Dials all others while the host is lost: a peer that has begun shows, once a link is up, that all have signed.
-    fn seek_start_proof(&mut self, core: &mut Core) {
+    fn seek_start_proof(&mut self, core: &mut Core) -> Step {
         let (Some(lost), Some(agreement)) = (&mut self.host_lost, &self.agreement) else {
-            return;
+            return Step::Stay;
         };
         let number = match lost.advance(core.now) {
-            Wait::Stay => return,
+            Wait::Stay => return Step::Stay,
             Wait::GiveUp => return self.begin_anew(core),
             Wait::Dial(number) => number,
         };
@@ -385,6 +395,7 @@ impl Newcomer {
                 });
             }
         }
+        Step::Stay
     }
 }
 
@@ -432,12 +443,9 @@ impl GuestBase for Newcomer {
 
     fn proved(&mut self, core: &mut Core, link: LinkId) {
         let peer = core.links[&link].proved.map(|(peer, _)| peer);
-        if peer != Some(self.invitation.host) {
+        if peer != Some(self.invitation.host) || self.host_lost.is_some() {
             // A guest that is to be measured.
             return core.probe(link);
-        }
-        if let Some(lost) = &mut self.host_lost {
-            return lost.linked(core.now);
         }
         if self.link.is_some() {
             return core.close(link);
@@ -463,11 +471,11 @@ impl GuestBase for Newcomer {
                 return Step::Stay;
             }
             // The host may have told some that the match begins, and may have begun itself.
-            match self.agreement.as_ref().is_some_and(Agreement::has_signed) {
-                true => self.host_lost = Some(HostLost::new(core.now)),
-                false => self.begin_anew(core),
+            if !self.agreement.as_ref().is_some_and(Agreement::has_signed) {
+                return self.begin_anew(core);
             }
             self.link = None;
+            self.host_lost = Some(HostLost::new(core.now));
             return Step::Stay;
         }
         if own || self.is_to_host(gone) {
@@ -491,8 +499,7 @@ impl GuestBase for Newcomer {
         // Its share came too late, as over a bad link. A host that has enough of that says so again.
         let agreement = self.agreement.as_ref();
         if why == JoinRefused::TooSlow && agreement.is_some_and(|of| !of.is_loading()) {
-            self.begin_anew(core);
-            return Step::Stay;
+            return self.begin_anew(core);
         }
         Step::End(EndReason::Refused(why))
     }
@@ -551,6 +558,8 @@ impl GuestBase for Newcomer {
                 let signatures = signatures.into_iter().map(Into::into).collect();
                 return self.go(core, link, signatures, begin_ms);
             }
+            // Of an agreement that this peer has left: the match has begun without it.
+            Control::Go { .. } if self.agreement.is_none() => {}
             message if is_of_a_match(&message) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
@@ -607,7 +616,9 @@ impl GuestBase for Newcomer {
     }
 
     fn advance(&mut self, core: &mut Core) -> Step {
-        self.seek_start_proof(core);
+        if let end @ Step::End(_) = self.seek_start_proof(core) {
+            return end;
+        }
         if self.agreement.is_none()
             && let end @ Step::End(_) = self.reach(core)
         {
@@ -652,5 +663,6 @@ fn is_of_a_match(message: &Control) -> bool {
             | Control::Evidence(_)
             | Control::Rejoin { .. }
             | Control::End { .. }
+            | Control::Bye
     )
 }

@@ -1,5 +1,6 @@
 //! The host of a new match: it gives seats to peers with the ticket's secret, and draws the seed with them.
 
+use super::agreement::MEASURE_WAIT;
 use super::guest::MAX_RTT_MS;
 use super::seed::{OwnShare, Revealed, SeedDraw};
 use super::start_of;
@@ -76,7 +77,7 @@ impl NewMatch {
                 wait: Duration::ZERO,
             },
             same_run_enters_again: true,
-            pings_while_agreeing: false,
+            pings_while_agreeing: true,
             hears_by_pings: false,
             chats: Some(config.match_id),
             sign_within: Some(6),
@@ -391,7 +392,8 @@ impl Base for NewMatch {
         };
         standing.broadcast(core, &lock);
         self.draw.lock(roster);
-        self.reveal_until = core.now + core.limits.handshake;
+        let measures = MEASURE_WAIT * u32::from(self.config.terms.adaptive);
+        self.reveal_until = core.now + core.limits.handshake + measures;
         match self.reveal(core, &standing, self.own, self.share.of(attempt)) {
             Next::Stay => Next::Prepare,
             next => next,

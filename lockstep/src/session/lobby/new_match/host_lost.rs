@@ -5,8 +5,6 @@ use std::time::Duration;
 
 /// How long a joiner waits to hear that the match has begun: later than this the others have gone on without it.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
-/// A host that is linked again shows at once that the match has begun, if it has.
-const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 pub(super) struct HostLost {
     until: Duration,
@@ -30,11 +28,6 @@ impl HostLost {
             dial_at: now,
             dials: 0,
         }
-    }
-
-    /// The host is linked again.
-    pub(super) fn linked(&mut self, now: Duration) {
-        self.until = self.until.min(now + ANSWER_WITHIN);
     }
 
     pub(super) fn deadline(&self) -> Duration {
@@ -75,10 +68,5 @@ mod tests {
         }
         assert_eq!(dials, 10);
         assert_eq!(lost.advance(Duration::from_secs(15)), Wait::GiveUp);
-        let mut linked = HostLost::new(Duration::from_secs(5));
-        linked.linked(Duration::from_secs(6));
-        linked.linked(Duration::from_secs(8));
-        assert_eq!(linked.deadline(), Duration::from_secs(5));
-        assert_eq!(linked.advance(Duration::from_secs(9)), Wait::GiveUp);
     }
 }
