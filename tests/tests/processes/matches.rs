@@ -93,8 +93,11 @@ fn others_go_on(peers: usize, victim: usize) {
     agree(&finished);
     assert_eq!(finished[0].checksums().len(), 60);
     for survivor in &finished {
-        let stall = survivor.last("stall").expect("it had to wait");
-        assert_eq!(stall["waiting_on"], serde_json::json!([seat]));
+        // Turns of 50 ms may wait for others as well, where the machine is busy.
+        let waits = |event: &serde_json::Value| {
+            event["event"] == "stall" && event["waiting_on"] == serde_json::json!([seat])
+        };
+        assert!(survivor.events.iter().any(waits), "it had to wait");
         let roster = survivor.last("roster").expect("it has decided to go on");
         assert_eq!(
             (roster["epoch"].as_u64(), roster["cause"].as_str()),
