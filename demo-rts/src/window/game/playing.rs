@@ -243,7 +243,13 @@ impl Game {
             self.go_on(way);
         }
         if let Some((banner, lasts)) = network::banner_for(event, &self.facts) {
-            self.banner = Some((banner, self.now + lasts));
+            let shown = self.banner.as_ref().filter(|(_, until)| self.now < *until);
+            // That a player is lost is read to its end, whatever else slows the match meanwhile.
+            let lost =
+                shown.is_some_and(|(shown, _)| shown.colour == theme::BAD && !shown.ends_with_wait);
+            if !lost || banner.colour != theme::ACCENT {
+                self.banner = Some((banner, self.now + lasts));
+            }
         }
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
             // A news line is read to its end.
