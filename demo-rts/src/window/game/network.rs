@@ -161,6 +161,20 @@ pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
     Some((banner, Duration::from_secs(seconds)))
 }
 
+/// Shows the banner for an event, in place of the one that is shown until a time. That a player is lost is read to its end,
+/// whatever else slows the match meanwhile.
+pub fn show(shown: &mut Option<(Banner, Duration)>, event: &Event, facts: &Facts, now: Duration) {
+    let Some((banner, lasts)) = banner_for(event, facts) else {
+        return;
+    };
+    let is_news = |(shown, until): &(Banner, Duration)| {
+        now < *until && shown.colour == theme::BAD && !shown.ends_with_wait
+    };
+    if banner.colour != theme::ACCENT || !shown.as_ref().is_some_and(is_news) {
+        *shown = Some((banner, now + lasts));
+    }
+}
+
 /// Seats that caused a long stall, so that a banner tells when their packets arrive again.
 #[derive(Clone, Debug, Default)]
 pub struct LongStalls {

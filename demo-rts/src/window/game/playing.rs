@@ -242,15 +242,7 @@ impl Game {
         if let Some(way) = self.peer.way_after(event) {
             self.go_on(way);
         }
-        if let Some((banner, lasts)) = network::banner_for(event, &self.facts) {
-            let shown = self.banner.as_ref().filter(|(_, until)| self.now < *until);
-            // That a player is lost is read to its end, whatever else slows the match meanwhile.
-            let lost =
-                shown.is_some_and(|(shown, _)| shown.colour == theme::BAD && !shown.ends_with_wait);
-            if !lost || banner.colour != theme::ACCENT {
-                self.banner = Some((banner, self.now + lasts));
-            }
-        }
+        network::show(&mut self.banner, event, &self.facts, self.now);
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
             // A news line is read to its end.
             self.banner.take_if(|(banner, _)| banner.ends_with_wait);
