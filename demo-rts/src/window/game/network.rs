@@ -588,12 +588,9 @@ mod tests {
         assert_eq!(banners(&[&stalled(vec![Seat(0)], 9), &over]), "");
     }
 
-    #[test]
-    fn every_banner_is_readable_at_every_size() {
-        let turn = TurnNumber(9);
-        let seats = vec![Seat(1)];
-        let changed = |cause| Event::RosterChanged {
-            turn,
+    fn changed(cause: RosterCause) -> Event {
+        Event::RosterChanged {
+            turn: TurnNumber(9),
             epoch: 1,
             seats: vec![Seat(0)],
             gone: vec![Gone {
@@ -605,7 +602,31 @@ mod tests {
                 _ => Vec::new(),
             },
             cause,
+        }
+    }
+
+    #[test]
+    fn news_of_a_lost_player_gives_way_to_other_news_alone() {
+        let slept = Event::Slept {
+            away: Duration::from_secs(2),
         };
+        let mut shown = None;
+        let mut text = |event: &Event, second: u64| {
+            show(&mut shown, event, &facts(), Duration::from_secs(second));
+            shown.as_ref().map(|(banner, _)| banner.text.clone())
+        };
+        let lost = text(&changed(RosterCause::Lost), 1);
+        assert_eq!(text(&slept, 2), lost);
+        assert_ne!(text(&changed(RosterCause::Cheated), 3), lost);
+        let read = text(&slept, 30);
+        assert_ne!(text(&changed(RosterCause::Lost), 31), read);
+        assert_ne!(read, lost);
+    }
+
+    #[test]
+    fn every_banner_is_readable_at_every_size() {
+        let turn = TurnNumber(9);
+        let seats = vec![Seat(1)];
         let events = [
             changed(RosterCause::Lost),
             changed(RosterCause::Cheated),

@@ -91,8 +91,8 @@ impl Newcomer {
         }
     }
 
-    /// The host is lost and no peer has shown that the match began, or the host did not wait for this peer's share: the peer
-    /// asks for seats as at first. The host may know its share, so it draws another one.
+    /// The host is lost, or did not wait for this peer's share: this peer asks for seats as at first. The host may know the
+    /// share, so this peer draws another one.
     fn begin_anew(&mut self, core: &mut Core) -> Step {
         if let Some(agreement) = self.agreement.take() {
             self.attempts += agreement.attempts();
