@@ -170,7 +170,7 @@ impl Membership {
         let unaware = first.filter(|first| around.unaware_of_minority.contains(*first));
         let due = due.or(unaware);
         let due = due.filter(|first| !self.epochs.is_changing() && *first != self.me);
-        self.suspicion.note_turn(due);
+        self.suspicion.note_turn(due, self.epochs.is_changing());
     }
 
     /// The peer that is to begin a change.

@@ -19,6 +19,8 @@ const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis
 const PASSED_OVER: Duration = Duration::from_secs(8);
 /// The peer is passed over as well where it has not begun for so long.
 const BEGINS_WITHIN: Duration = Duration::from_secs(3);
+/// A peer is to be removed for what it holds up of late: for so much, until it has all of that back, which takes a second.
+const OF_LATE: Duration = Duration::from_millis(100);
 /// This peer begins no change for so long to remove a peer that the others have kept.
 const KEPT_FOR: Duration = STALL_BUDGET;
 /// Where a quorum is heard again, the others have so long to be heard: what silenced many may end for all of them.
@@ -55,16 +57,28 @@ pub(super) struct Suspicion {
     pub withholding: Peers,
     /// Peers of `to_remove` for what only this peer has measured: others may know of no reason.
     pub late: Peers,
-    /// Peers of `to_remove` that were named, until they have enough of their time back.
+    /// Peers whose stall budget is used up, from when they hold up a turn until they have enough of it back.
+    spent: Peers,
+    /// Peers that are or were of `to_remove` and were named, until they have enough of their time back.
     named: Peers,
     /// Peers that were passed over in this epoch: another one is to begin a change.
     pub passed_over: Peers,
-    /// The peer that is to begin a change, and since when.
-    turn_of: Option<(u8, Duration)>,
+    /// The peer that is to begin a change.
+    turn_of: Option<Succession>,
     /// So many are suspected that the others can decide nothing.
     pub lost_quorum: bool,
     /// By place.
     of: Vec<Watched>,
+}
+
+/// The peer that is to begin a change, now or where there is a reason again.
+#[derive(Clone, Copy)]
+struct Succession {
+    of: u8,
+    /// For how long there was one, less a part of the time in which there was none.
+    waited: Duration,
+    is_due: bool,
+    at: Duration,
 }
 
 #[derive(Clone)]
@@ -77,6 +91,8 @@ struct Watched {
     lives_from: u32,
     /// For how long the peer has blocked turns of late though it was heard.
     blocked: Duration,
+    /// How much of that is of late.
+    of_late: Duration,
     /// What the peer was charged in this epoch while it coordinated a change.
     charged: Duration,
     /// When the peer is given that back at the earliest.
@@ -135,6 +151,32 @@ pub(crate) struct HeardLink {
     pub heard_at: Duration,
 }
 
+impl Succession {
+    fn new(of: u8, at: Duration) -> Self {
+        Succession {
+            of,
+            waited: Duration::ZERO,
+            is_due: true,
+            at,
+        }
+    }
+
+    /// A reason that comes and goes counts for as long as it was there. A peer may hold turns up now and then.
+    fn looked_at(self, is_due: bool, at: Duration) -> Self {
+        let passed = at.saturating_sub(self.at);
+        let waited = match self.is_due {
+            true => self.waited + passed.min(AT_ONCE),
+            false => self.waited.saturating_sub(passed / GIVEN_BACK),
+        };
+        Succession {
+            waited,
+            is_due,
+            at,
+            ..self
+        }
+    }
+}
+
 impl Suspicion {
     pub(super) fn new(time: Duration, peers: usize, now: Duration) -> Self {
         Suspicion {
@@ -145,6 +187,7 @@ impl Suspicion {
             agreed: Peers::default(),
             withholding: Peers::default(),
             late: Peers::default(),
+            spent: Peers::default(),
             named: Peers::default(),
             passed_over: Peers::default(),
             turn_of: None,
@@ -225,6 +268,10 @@ impl Suspicion {
         for watched in &mut self.of {
             watched.heard_at = now;
             watched.blocked = watched.blocked.saturating_sub(away / GIVEN_BACK);
+            watched.of_late = watched.of_late.saturating_sub(away / GIVEN_BACK);
+        }
+        if let Some(turn) = &mut self.turn_of {
+            turn.at = now;
         }
     }
 
@@ -273,11 +320,18 @@ impl Suspicion {
         self.charge(seen, passed, (blamed, excused));
         let of = |is: &dyn Fn(&Watched) -> bool| self.those(members, |_, watched| is(watched));
         // What is used up is no reason by itself: a peer goes that holds up turns now.
-        let blocks = blamed.or(self.to_remove);
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
+        let late = late.and(blamed.or(self.spent).or(self.to_remove));
         let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
-        let to_remove = late.and(blocks).or(withholding).or(seen.to_remove);
+        // This peer begins no change without a peer that is on time again, but agrees to one that was begun before.
+        let again = of(&|watched| watched.of_late >= OF_LATE);
+        let still = match seen.has_cause {
+            true => members,
+            false => of(&|watched| !watched.of_late.is_zero()),
+        };
+        let reason = again.or(self.to_remove.and(still));
+        let to_remove = late.and(reason).or(withholding).or(seen.to_remove);
         self.late = to_remove.without(seen.to_remove);
         let known = self.suspects.or(self.to_remove);
         // The minority was named when it was found.
@@ -298,8 +352,9 @@ impl Suspicion {
         self.named = to_remove.or(self.named.and(soon));
         // Nor is a used-up budget one where a change has begun for a joiner, say.
         let before = Some(self.agreed).filter(|_| seen.has_cause);
-        let holding = blocks.or(before.unwrap_or_default());
-        self.agreed = to_remove.or(soon.and(holding)).or(seen.minority);
+        let holding = blamed.or(self.spent).or(before.unwrap_or_default());
+        self.agreed = to_remove.or(late).or(soon.and(holding)).or(seen.minority);
+        self.spent = late;
         self.withholding = withholding;
         if !std::mem::replace(&mut self.lost_quorum, lost) && lost {
             events.push(Event::NoQuorum {
@@ -368,9 +423,14 @@ impl Suspicion {
                     if seen.coordinator == Some(at as u8) {
                         watched.charged += waited;
                     }
+                    watched.of_late = (watched.of_late + waited).min(OF_LATE);
                     (watched.blocked + waited).min(MOST_CHARGED)
                 }
-                false => watched.blocked.saturating_sub(passed / GIVEN_BACK),
+                false => {
+                    let given = passed / GIVEN_BACK;
+                    watched.of_late = watched.of_late.saturating_sub(given);
+                    watched.blocked.saturating_sub(given)
+                }
             };
             if seen.unproved.contains(at as u8) {
                 watched.unproved += passed.min(AT_ONCE);
@@ -396,13 +456,16 @@ impl Suspicion {
     }
 
     /// A peer's turn to begin a change passes where the peer has held the others up for long, or does not begin.
-    pub(super) fn note_turn(&mut self, of: Option<u8>) {
-        let before = self.turn_of.filter(|(before, _)| Some(*before) == of);
-        self.turn_of = before.or(of.map(|of| (of, self.at)));
-        if let Some((of, since)) = self.turn_of
-            && (since + BEGINS_WITHIN <= self.at || self.has_little_left(of))
-        {
-            self.passed_over.insert(of);
+    pub(super) fn note_turn(&mut self, of: Option<u8>, has_begun: bool) {
+        let before = self
+            .turn_of
+            .filter(|before| !has_begun && of.is_none_or(|of| of == before.of));
+        self.turn_of = before.map(|before| before.looked_at(of.is_some(), self.at));
+        if let Some(of) = of {
+            let turn = self.turn_of.get_or_insert(Succession::new(of, self.at));
+            if turn.waited >= BEGINS_WITHIN || self.has_little_left(of) {
+                self.passed_over.insert(of);
+            }
         }
     }
 
@@ -449,6 +512,7 @@ impl Suspicion {
         self.agreed = Peers::default();
         self.withholding = Peers::default();
         self.late = Peers::default();
+        self.spent = Peers::default();
         self.named = Peers::default();
         self.passed_over = Peers::default();
         self.turn_of = None;
@@ -495,6 +559,7 @@ impl Watched {
             linked_at: None,
             lives_from: 0,
             blocked: Duration::ZERO,
+            of_late: Duration::ZERO,
             charged: Duration::ZERO,
             returned_from: Duration::ZERO,
             kept_until: Duration::ZERO,

@@ -257,3 +257,64 @@ fn another_run_of_a_process_is_a_reason_to_suspect_the_one_before() {
     suspicion.watch(&blocked, &ledger(3));
     assert_eq!(suspicion.suspects, Peers(0b10));
 }
+
+#[test]
+fn a_peer_that_holds_up_no_turn_any_more_is_not_removed_for_earlier_ones() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    block(&mut suspicion, 3, 12, true);
+    assert_eq!(suspicion.to_remove, Peers(0b10));
+    // A turn waits for it now and then, for less than it is given back.
+    let millis = |ms: u32| SECOND * 12 + SECOND / 1_000 * ms;
+    let mut dropped_at = None;
+    for turn in (0..2_000).step_by(50) {
+        hold_up(&mut suspicion, millis(turn), SECOND / 500, false);
+        let is_dropped = suspicion.to_remove.is_empty();
+        dropped_at = dropped_at.or(is_dropped.then_some(turn));
+    }
+    assert!(
+        dropped_at.is_some_and(|at| (1_000..=2_000).contains(&at)),
+        "{dropped_at:?}"
+    );
+    assert!(suspicion.to_remove.is_empty());
+    assert!(suspicion.blocked_by(1) >= STALL_BUDGET);
+    assert_eq!(suspicion.agreed, Peers(0b10), "where another peer begins");
+    hold_up(&mut suspicion, SECOND * 15, SECOND / 10, false);
+    assert_eq!(suspicion.to_remove, Peers(0b10));
+    // Turns may stand still for the change that has begun.
+    let changing = |at| Seen {
+        has_cause: true,
+        ..seen(3, SECOND * at)
+    };
+    for second in 16..19 {
+        (0..3).for_each(|at| suspicion.note_heard(at, SECOND * second));
+        suspicion.watch(&changing(second), &ledger(3));
+        assert_eq!(suspicion.to_remove, Peers(0b10), "{second} s");
+    }
+    suspicion.watch(&seen(3, SECOND * 20), &ledger(3));
+    assert!(suspicion.to_remove.is_empty());
+}
+
+#[test]
+fn a_reason_that_comes_and_goes_passes_its_coordinator_over_as_well() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    let mut now = Duration::ZERO;
+    let mut lasts = |suspicion: &mut Suspicion, of: Option<u8>, has_begun: bool, tenths: u32| {
+        for _ in 0..tenths {
+            now += SECOND / 10;
+            suspicion.watch(&seen(3, now), &ledger(3));
+            suspicion.note_turn(of, has_begun);
+        }
+    };
+    lasts(&mut suspicion, Some(0), false, 29);
+    lasts(&mut suspicion, None, false, 100);
+    lasts(&mut suspicion, Some(0), false, 10);
+    assert!(suspicion.passed_over.is_empty(), "a tenth is given back");
+    lasts(&mut suspicion, Some(0), false, 4);
+    assert_eq!(suspicion.passed_over, Peers(0b1));
+    // The coordinator that begins has all of its time again.
+    suspicion.carry_stall_budget(Peers::default(), None, SECOND * 15);
+    lasts(&mut suspicion, Some(0), false, 29);
+    lasts(&mut suspicion, None, true, 1);
+    lasts(&mut suspicion, Some(0), false, 29);
+    assert!(suspicion.passed_over.is_empty());
+}
