@@ -57,7 +57,7 @@ pub(super) struct Suspicion {
     pub withholding: Peers,
     /// Peers of `to_remove` for what only this peer has measured: others may know of no reason.
     pub late: Peers,
-    /// Peers whose stall budget is used up, from when they hold up a turn until they have enough of it back.
+    /// Peers with a used-up stall budget: from the turn that they hold up, until enough of it is given back.
     spent: Peers,
     /// Peers that are or were of `to_remove` and were named, until they have enough of their time back.
     named: Peers,
@@ -77,6 +77,7 @@ struct Succession {
     of: u8,
     /// For how long there was one, less a part of the time in which there was none.
     waited: Duration,
+    /// Whether there was one at the last look, and when that was.
     is_due: bool,
     at: Duration,
 }
@@ -161,7 +162,7 @@ impl Succession {
         }
     }
 
-    /// A reason that comes and goes counts for as long as it was there. A peer may hold turns up now and then.
+    /// A reason that comes and goes counts for as long as it was there: a staller may pause to begin the time anew.
     fn looked_at(self, is_due: bool, at: Duration) -> Self {
         let passed = at.saturating_sub(self.at);
         let waited = match self.is_due {

@@ -470,8 +470,8 @@ impl Player {
     }
 
     /// How much longer `from`'s batches may take the direct way before this peer forwards them over `link`: a turn for each
-    /// earlier peer in a place to forward, with which the other end tells that they have come. `None`: it forwards them at once, as the other end had no quicker way to the last
-    /// one, or does not hear `from` and there is no such peer.
+    /// earlier peer in a place to forward, with which the other end tells that they have come. `None`: it forwards them at
+    /// once, as the other end had no quicker way to the last one, or does not hear `from` and there is no such peer.
     fn grace(&self, core: &Core, from: usize, link: &Link) -> Option<Duration> {
         let quality = &link.quality;
         if self.membership.is_changing() || quality.is_needed_for(from) {

@@ -212,8 +212,8 @@ fn admitted_to(attempt: u32) -> Net {
     net
 }
 
-/// A guest enters by this link, at whose other end the test speaks for the host from then on. Returns the guest's commitment
-/// in the first attempt.
+/// A guest enters by this link. At its other end the test speaks for the host from then on. Returns the commitment of the
+/// guest's first attempt.
 fn commits_by(net: &mut Net, link: LinkId) -> [u8; 32] {
     let until = net.now() + Duration::from_secs(5);
     while net.session(1).core.trusted != Some(link) {
