@@ -253,6 +253,16 @@ impl Membership {
         paxos.unproved(&self.view(&seen, around))
     }
 
+    /// Voters that have told of what this peer cannot see for longer than links take, or tell it of another log.
+    pub(super) fn long_owing(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        if self.epochs.paxos.begun().is_none() {
+            return Peers::default();
+        }
+        let seen = self.observe(None, around, ledger);
+        let unlike = self.epochs.paxos.unlike(&self.view(&seen, around));
+        unlike.or(self.votes.long_doubted(around.now))
+    }
+
     /// Peers that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete; nor
     /// does a peer that a quorum wants to go.
     fn alive(&self, around: &Surroundings, ledger: &Ledger) -> Peers {

@@ -371,6 +371,7 @@ impl Membership {
             only_end: self.epochs.only_end(),
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
+            long_owing: self.long_owing(around, ledger),
             coordinator: self.epochs.coordinator(),
             stalled_since: around.stalled_since,
             extension: self.extensions.ends(),

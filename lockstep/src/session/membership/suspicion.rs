@@ -27,8 +27,8 @@ const KEPT_FOR: Duration = STALL_BUDGET;
 const GATHERED: Duration = Duration::from_secs(2);
 /// A peer that comes back has used up no more of its stall budget than this.
 const HALF_SPENT: Duration = Duration::from_secs(5);
-/// A peer that tells of batches and does not deliver them for so long, all told, is withholding. Short enough for the
-/// others not to call the coordinator late that waits for them.
+/// A peer that tells of batches and does not deliver them for so long, all told, is withholding while it owes any. Short
+/// enough for the others not to call the coordinator late that waits for them.
 const PROVED_WITHIN: Duration = Duration::from_secs(4);
 /// A new run of a lost peer's process has so long to tell of a branch that it plays. Otherwise it waits to come back.
 const TELLS_OF_BRANCH: Duration = Duration::from_millis(500);
@@ -53,7 +53,7 @@ pub(super) struct Suspicion {
     pub to_remove: Peers,
     /// Peers that this one would vote to remove: `to_remove`, and peers about to be of it.
     pub agreed: Peers,
-    /// Peers of `to_remove` that have told of batches and not delivered them.
+    /// Peers of `to_remove` that have told of batches and not delivered them yet.
     pub withholding: Peers,
     /// Peers of `to_remove` for what only this peer has measured: others may know of no reason.
     pub late: Peers,
@@ -124,6 +124,8 @@ pub(super) struct Seen {
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
     pub blockers: Peers,
     pub unproved: Peers,
+    /// Peers of which other peers, too, have waited for what they told of, by now.
+    pub long_owing: Peers,
     /// The peer that coordinates the change that is open.
     pub coordinator: Option<u8>,
     pub stalled_since: Option<Duration>,
@@ -323,7 +325,8 @@ impl Suspicion {
         // What is used up is no reason by itself: a peer goes that holds up turns now.
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
         let late = late.and(blamed.or(self.spent).or(self.to_remove));
-        let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN);
+        // Once a peer has delivered, the others would not accept a roster without it.
+        let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN).and(seen.long_owing);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
         // This peer begins no change without a peer that is on time again, but agrees to one that was begun before.
         let again = of(&|watched| watched.of_late >= OF_LATE);

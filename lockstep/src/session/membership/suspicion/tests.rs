@@ -11,6 +11,7 @@ fn seen(peers: usize, now: Duration) -> Seen {
         only_end: None,
         blockers: Peers::default(),
         unproved: Peers::default(),
+        long_owing: Peers::default(),
         coordinator: None,
         stalled_since: None,
         extension: Duration::ZERO,
@@ -317,4 +318,30 @@ fn a_reason_that_comes_and_goes_passes_its_coordinator_over_as_well() {
     lasts(&mut suspicion, None, true, 1);
     lasts(&mut suspicion, Some(0), false, 29);
     assert!(suspicion.passed_over.is_empty());
+}
+
+#[test]
+fn a_withholder_that_has_delivered_is_no_longer_done_without() {
+    let mut suspicion = Suspicion::new(TIME, 4, Duration::ZERO);
+    let (ledger, owing) = (ledger(4), Peers(0b1000));
+    let mut look = |tenth: u32, unproved, long_owing| {
+        let now = SECOND / 10 * tenth;
+        (0..4).for_each(|at| suspicion.note_heard(at, now));
+        let seen = Seen {
+            unproved,
+            long_owing,
+            has_cause: true,
+            ..seen(4, now)
+        };
+        suspicion.watch(&seen, &ledger);
+        assert_eq!(suspicion.withholding, suspicion.to_remove);
+        suspicion.withholding
+    };
+    let until = 10 * PROVED_WITHIN.as_secs() as u32;
+    (1..until).for_each(|tenth| assert!(look(tenth, owing, owing).is_empty()));
+    assert_eq!(look(until, owing, owing), owing);
+    let none = Peers::default();
+    assert_eq!(look(until + 1, none, none), none, "it has delivered");
+    assert_eq!(look(until + 2, owing, none), none, "links take so long");
+    assert_eq!(look(until + 12, owing, owing), owing, "it owes more");
 }
