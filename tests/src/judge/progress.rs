@@ -70,7 +70,7 @@ impl Judge {
     }
 
     /// Whether links can lead from a peer to all of the core.
-    fn reaches_core(&self, peer: usize) -> bool {
+    fn is_linked_to_core(&self, peer: usize) -> bool {
         let mut core = self.core.members.iter();
         core.all(|member| !self.scenario.are_apart(peer, *member))
     }
@@ -81,7 +81,7 @@ impl Judge {
         let delay = plan.turn() * plan.delay_turns.into();
         // Four ways at most, each of two links where a third peer passes votes on.
         let mut members = self.core.members.iter();
-        let links = 2 - u32::from(members.all(|peer| self.reaches_core(*peer)));
+        let links = 2 - u32::from(members.all(|peer| self.is_linked_to_core(*peer)));
         let change = (delay - plan.turn()) * links + PULSES;
         let tenures = self.core.tenures.iter().map(|(peer, from, to, was_alive)| {
             let differs = u32::from(self.scenario.may_differ(*peer));
@@ -131,7 +131,8 @@ impl Judge {
             let by = due.max(notes.began_at) + REJOINS;
             let by = by + losses(&self.causes(), due, by);
             let waits = notes.is_out && notes.run == 1 && !notes.crashed;
-            let late = waits && self.reaches_core(peer) && last.is_some_and(|(_, last)| by < *last);
+            let late =
+                waits && self.is_linked_to_core(peer) && last.is_some_and(|(_, last)| by < *last);
             self.must(peer, Progress, (notes.began_at, by))(!late, "is not admitted");
         }
     }

@@ -2,7 +2,9 @@
 
 use super::paxos::{
     Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View, can_do_without,
+    is_unlike,
 };
+use super::vote_log::DOUBTED_AFTER;
 use super::{Membership, Surroundings};
 use crate::LogHash;
 use crate::log::{Accepted, RosterChange, Value};
@@ -29,6 +31,7 @@ pub(super) struct Observations {
     suspects: Peers,
     unwanted: Peers,
     kept: Peers,
+    pub(super) withholding: Peers,
     excused: Peers,
     pub(super) present: Peers,
     joiner: Option<Readmission>,
@@ -58,18 +61,21 @@ impl Membership {
             suspects,
             unwanted,
             kept: self.suspicion.kept(),
+            withholding: Peers::default(),
             excused,
             present: Peers::default(),
             joiner,
             asked: self.readmission.known(),
         };
+        let withholding = self.suspicion.withholding;
+        if !withholding.is_empty() {
+            seen.withholding = withholding.and(self.long_owing(&self.view(&seen, around)));
+        }
         if !had_to {
             let heard = self.suspicion.heard_lately(voters, ledger.places.me());
-            let view = self.view(&seen, around);
             let present = heard.without(suspects.or(unwanted).or(excused));
             // Where batches are only late, a coordinator alone removes no peer that tells of them.
-            let doubted = self.doubted(&view).and(self.votes.long_doubted(around.now));
-            seen.present = present.without(doubted);
+            seen.present = present.without(self.votes.doubted_for(DOUBTED_AFTER));
         }
         seen
     }
@@ -86,7 +92,7 @@ impl Membership {
             suspects: seen.suspects,
             unwanted: seen.unwanted,
             kept: seen.kept,
-            withholding: self.suspicion.withholding,
+            withholding: seen.withholding,
             excused: seen.excused,
             present: seen.present,
             joiner: seen.joiner,
@@ -253,14 +259,19 @@ impl Membership {
         paxos.unproved(&self.view(&seen, around))
     }
 
-    /// Voters that have told of what this peer cannot see for longer than links take, or tell it of another log.
-    pub(super) fn long_owing(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+    /// Peers that owe this peer, the coordinator, what their newest promises tell of, for so long that the others doubt these
+    /// as well; and those that tell it of another log.
+    pub(super) fn owing(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         if self.epochs.paxos.begun().is_none() {
             return Peers::default();
         }
         let seen = self.observe(None, around, ledger);
-        let unlike = self.epochs.paxos.unlike(&self.view(&seen, around));
-        unlike.or(self.votes.long_doubted(around.now))
+        self.long_owing(&self.view(&seen, around))
+    }
+
+    fn long_owing(&self, view: &View<'_>) -> Peers {
+        let unlike = self.votes.promised(|promise| is_unlike(promise, view));
+        unlike.or(self.votes.doubted_for(DOUBTED_AFTER * 2))
     }
 
     /// Peers that may coordinate. A peer that has said that it leaves does not, even if its last turn is not complete; nor

@@ -357,6 +357,7 @@ impl Membership {
 
     /// Looks whether peers are to be suspected. What the game is told.
     pub(crate) fn watch(&mut self, around: &Surroundings, ledger: &Ledger) -> Vec<Event> {
+        self.watch_doubts(around, ledger);
         let now = around.now;
         let voters = self.epochs.voters();
         let leavers = ledger.batches.gone().and(voters.members());
@@ -371,7 +372,7 @@ impl Membership {
             only_end: self.epochs.only_end(),
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
-            long_owing: self.long_owing(around, ledger),
+            owing: self.owing(around, ledger),
             coordinator: self.epochs.coordinator(),
             stalled_since: around.stalled_since,
             extension: self.extensions.ends(),
@@ -382,7 +383,6 @@ impl Membership {
             to_remove: to_remove.or(self.replaced(now, ledger)),
         };
         let events = self.suspicion.watch(&seen, ledger);
-        self.watch_doubts(around, ledger);
         self.watch_succession(around, ledger);
         events
     }

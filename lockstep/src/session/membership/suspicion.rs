@@ -124,8 +124,8 @@ pub(super) struct Seen {
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
     pub blockers: Peers,
     pub unproved: Peers,
-    /// Peers of which other peers, too, have waited for what they told of, by now.
-    pub long_owing: Peers,
+    /// Peers that owe what their newest promises tell of, for so long that the others doubt them as well.
+    pub owing: Peers,
     /// The peer that coordinates the change that is open.
     pub coordinator: Option<u8>,
     pub stalled_since: Option<Duration>,
@@ -325,8 +325,8 @@ impl Suspicion {
         // What is used up is no reason by itself: a peer goes that holds up turns now.
         let late = of(&|watched| watched.blocked >= STALL_BUDGET && watched.kept_until <= now);
         let late = late.and(blamed.or(self.spent).or(self.to_remove));
-        // Once a peer has delivered, the others would not accept a roster without it.
-        let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN).and(seen.long_owing);
+        // The others accept no roster without a peer that has delivered.
+        let withholding = of(&|watched| watched.unproved >= PROVED_WITHIN).and(seen.owing);
         let soon = of(&|watched| watched.blocked + AGREED_BEFORE >= STALL_BUDGET);
         // This peer begins no change without a peer that is on time again, but agrees to one that was begun before.
         let again = of(&|watched| watched.of_late >= OF_LATE);

@@ -47,6 +47,24 @@ fn accept(membership: &mut Membership, ledger: &Ledger, round: u32) -> (u64, Bal
     }
 }
 
+const FURTHER: Holding = Holding {
+    until: 9,
+    left: false,
+    newest: 7,
+};
+
+/// What a peer of three promises in a round of peer 0: of each peer it holds this.
+fn promise(round: u32, holding: Holding) -> Message {
+    Message::Promise(Promise {
+        ballot: Ballot { round, peer: 0 },
+        holdings: vec![holding; 3],
+        complete: 0,
+        hashes: vec![ledger(3).window.newest()],
+        accepted: None,
+        unwanted: Peers::default(),
+    })
+}
+
 #[test]
 fn the_newest_accept_is_cast_once_it_is_durable() {
     let ledger = ledger(2);
@@ -101,20 +119,7 @@ fn a_coordinator_that_does_not_know_of_a_minority_has_its_turn_for_a_while() {
 fn a_voter_is_present_until_what_it_tells_of_is_long_overdue() {
     let ledger = ledger(3);
     let mut membership = membership(&ledger);
-    let further = Holding {
-        until: 9,
-        left: false,
-        newest: 7,
-    };
-    let promise = Message::Promise(Promise {
-        ballot: Ballot { round: 1, peer: 0 },
-        holdings: vec![further; 3],
-        complete: 0,
-        hashes: vec![ledger.window.newest()],
-        accepted: None,
-        unwanted: Peers::default(),
-    });
-    membership.votes.post(0, 1, promise, [0; 64]);
+    membership.votes.post(0, 1, promise(1, FURTHER), [0; 64]);
     let mut present = |ms| {
         let now = Duration::from_millis(ms);
         let around = Surroundings { now, ..around() };
@@ -127,6 +132,30 @@ fn a_voter_is_present_until_what_it_tells_of_is_long_overdue() {
         [0, 900, 1_000].map(&mut present),
         [Peers(0b110), Peers(0b110), Peers(0b100)]
     );
+}
+
+#[test]
+fn a_withholder_is_believed_as_soon_as_its_next_promise_tells_of_less() {
+    let ledger = ledger(3);
+    let mut membership = membership(&ledger);
+    let staller = Peers(0b010);
+    membership.suspicion.withholding = staller;
+    membership.votes.post(0, 1, promise(1, FURTHER), [0; 64]);
+    for (second, withholding) in [Peers::default(), Peers::default(), staller]
+        .into_iter()
+        .enumerate()
+    {
+        let now = Duration::from_secs(second as u64);
+        let around = Surroundings { now, ..around() };
+        membership.watch_doubts(&around, &ledger);
+        let seen = membership.observe(None, &around, &ledger);
+        assert_eq!(seen.withholding, withholding, "after {second} s");
+    }
+    membership
+        .votes
+        .post(0, 1, promise(2, Holding::default()), [0; 64]);
+    let seen = membership.observe(None, &around(), &ledger);
+    assert_eq!(seen.withholding, Peers::default());
 }
 
 #[test]

@@ -16,7 +16,7 @@ const ROUNDS_AT_ONCE: u32 = 12;
 /// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// What a promise tells of may be on its way for so long, over links that lose much.
-const DOUBTED_AFTER: Duration = Duration::from_secs(1);
+pub(super) const DOUBTED_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct VoteLog {
     me: u8,
@@ -33,8 +33,18 @@ pub(super) struct VoteLog {
     attempts: u32,
     /// All that were to go at any time of this epoch.
     to_go: Peers,
-    /// Since when the newest promises of voters tell of what this peer cannot see.
-    doubted_since: BTreeMap<u8, Duration>,
+    /// Voters with promises that told of what this peer could not see.
+    doubts: BTreeMap<u8, Doubt>,
+}
+
+/// What the newest promises of a voter tell, and this peer cannot see.
+struct Doubt {
+    /// The newest of these promises.
+    of: Option<Ballot>,
+    since: Duration,
+    until: Duration,
+    /// All that this promise tells of has been seen, late.
+    is_over: bool,
 }
 
 /// A vote, and whether this peer's own part in the agreement has been told of it.
@@ -75,7 +85,7 @@ impl VoteLog {
             attempted: BTreeMap::new(),
             attempts: 0,
             to_go: Peers::default(),
-            doubted_since: BTreeMap::new(),
+            doubts: BTreeMap::new(),
         }
     }
 
@@ -87,7 +97,7 @@ impl VoteLog {
         self.attempted.clear();
         self.attempts = 0;
         self.to_go = Peers::default();
-        self.doubted_since.clear();
+        self.doubts.clear();
     }
 
     /// Whether votes of an epoch are kept now.
@@ -293,25 +303,53 @@ impl VoteLog {
         promises.map(|(from, _)| from).collect()
     }
 
-    /// These voters have promises that tell of what this peer cannot see.
+    /// These voters have promises that tell of what this peer cannot see. A promise that was doubted for long stays so: what
+    /// it told of may come just when the others have been asked to go on without it.
     pub(super) fn note_doubted(&mut self, doubted: Peers, now: Duration) {
-        self.doubted_since.retain(|peer, _| doubted.contains(*peer));
+        let mut doubts = std::mem::take(&mut self.doubts);
+        doubts.retain(|peer, doubt| {
+            doubt.is_over |= !doubted.contains(*peer);
+            let stays = doubt.of == self.newest_promise(*peer) && doubt.lasts() >= DOUBTED_AFTER;
+            !doubt.is_over || stays
+        });
         for peer in doubted.iter() {
-            self.doubted_since.entry(peer).or_insert(now);
+            let of = self.newest_promise(peer);
+            let before = doubts.get(&peer).filter(|doubt| !doubt.is_over);
+            let doubt = Doubt {
+                of,
+                since: before.map_or(now, |doubt| doubt.since),
+                until: now,
+                is_over: false,
+            };
+            doubts.insert(peer, doubt);
         }
+        self.doubts = doubts;
     }
 
-    /// The voters of which that is so for longer than links take.
-    pub(super) fn long_doubted(&self, now: Duration) -> Peers {
-        let since = self.doubted_since.iter();
-        let long = since.filter(|(_, since)| **since + DOUBTED_AFTER <= now);
+    /// The voters whose newest promises were doubted for so long.
+    pub(super) fn doubted_for(&self, time: Duration) -> Peers {
+        let doubts = self.doubts.iter();
+        let long =
+            doubts.filter(|(peer, of)| of.lasts() >= time && of.of == self.newest_promise(**peer));
         long.map(|(peer, _)| *peer).collect()
+    }
+
+    /// The ballot of a voter's newest promise.
+    fn newest_promise(&self, peer: u8) -> Option<Ballot> {
+        let promise = self.votes.get(&(self.epoch, peer, PROMISE))?;
+        Some(promise.message.ballot())
     }
 
     /// The signature by which a peer accepted in a ballot.
     pub(super) fn accept_of(&self, peer: u8, ballot: Ballot) -> Option<[u8; 64]> {
         let vote = self.votes.get(&(self.epoch, peer, ACCEPT))?;
         (vote.message.ballot() == ballot).then_some(vote.signature)
+    }
+}
+
+impl Doubt {
+    fn lasts(&self) -> Duration {
+        self.until - self.since
     }
 }
 
@@ -349,16 +387,48 @@ mod tests {
         Message::Prepare(Ballot { round, peer })
     }
 
+    fn promise(ballot: Ballot, unwanted: Peers) -> Message {
+        Message::Promise(Promise {
+            ballot,
+            holdings: Vec::new(),
+            complete: 0,
+            hashes: Vec::new(),
+            accepted: None,
+            unwanted,
+        })
+    }
+
     #[test]
     fn a_promise_is_doubted_once_what_it_tells_of_is_long_overdue() {
         let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        let (second, both) = (Duration::from_secs(1), Peers(0b110));
-        log.note_doubted(Peers(0b010), second);
+        let (second, none) = (Duration::from_secs(1), Peers::default());
+        let (early, both) = (Peers(0b010), Peers(0b110));
+        let promise = |log: &mut VoteLog, round| {
+            for from in both.iter() {
+                let promise = promise(Ballot { round, peer: 0 }, none);
+                log.post(1, from, promise, [0; 64]);
+            }
+        };
+        promise(&mut log, 1);
+        log.note_doubted(early, second);
         log.note_doubted(both, second * 3 / 2);
-        assert_eq!(log.long_doubted(second * 2), Peers(0b010));
-        assert_eq!(log.long_doubted(second * 5 / 2), both);
-        log.note_doubted(Peers(0b100), second * 3);
-        assert_eq!(log.long_doubted(second * 3), Peers(0b100));
+        log.note_doubted(both, second * 2);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), early);
+        log.note_doubted(both, second * 5 / 2);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), both);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER * 2), none);
+        // What comes so late counts with the next promise.
+        log.note_doubted(none, second * 3);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), both);
+        promise(&mut log, 2);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), none);
+        // A doubt that was over begins anew, another one goes on.
+        log.note_doubted(both, second * 4);
+        log.note_doubted(both, second * 9 / 2);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), none);
+        promise(&mut log, 3);
+        log.note_doubted(early, second * 5);
+        assert_eq!(log.doubted_for(DOUBTED_AFTER), early);
     }
 
     #[test]
@@ -418,14 +488,7 @@ mod tests {
             let now = ATTEMPTS_EVERY * round;
             while log.next_undelivered(coordinator, round, now).is_some() {}
             for from in promises {
-                let promise = Message::Promise(Promise {
-                    ballot: Ballot { round, peer: 2 },
-                    holdings: Vec::new(),
-                    complete: 0,
-                    hashes: Vec::new(),
-                    accepted: None,
-                    unwanted: Peers::default(),
-                });
+                let promise = promise(Ballot { round, peer: 2 }, Peers::default());
                 log.post(1, *from, promise, [0; 64]);
             }
             log.owed(2).and(Peers::first(4))
@@ -470,16 +533,7 @@ mod tests {
 
     #[test]
     fn a_voter_is_unwanted_while_the_newest_promises_of_a_quorum_say_so() {
-        let promise = |round, unwanted| {
-            Message::Promise(Promise {
-                ballot: Ballot { round, peer: 0 },
-                holdings: Vec::new(),
-                complete: 0,
-                hashes: Vec::new(),
-                accepted: None,
-                unwanted,
-            })
-        };
+        let promise = |round, unwanted| promise(Ballot { round, peer: 0 }, unwanted);
         let voters = Voters::new(Peers::first(3));
         let mut log = VoteLog::new(0, 1, Duration::ZERO);
         log.post(1, 0, promise(1, Peers(0b100)), [0; 64]);

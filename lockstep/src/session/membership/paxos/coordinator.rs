@@ -112,13 +112,6 @@ impl Roster {
         unproved.map(|(of, _)| *of).collect()
     }
 
-    /// The voters that tell this peer, as coordinator, of another log than its batches lead to.
-    pub fn unlike(&self, view: &View<'_>) -> Peers {
-        let promises = self.coordinating.iter().flat_map(|own| &own.promises);
-        let unlike = promises.filter(|(_, promise)| is_unlike(promise, view));
-        unlike.map(|(of, _)| *of).collect()
-    }
-
     /// What others have proposed to this peer, or accepted as they tell it as coordinator: its batches must lead to the
     /// log that this names.
     pub fn wanted(&self, view: &View<'_>) -> Option<Value> {
@@ -206,7 +199,7 @@ impl Roster {
 }
 
 /// Whether the log that a promise tells of is not the one that this peer's batches lead to.
-fn is_unlike(promise: &Promise, view: &View<'_>) -> bool {
+pub(crate) fn is_unlike(promise: &Promise, view: &View<'_>) -> bool {
     let told = promise.hash_after(promise.complete);
     let own = view.hash_after(promise.complete);
     told.zip(own).is_some_and(|(told, own)| told != own)

@@ -35,6 +35,7 @@ mod message;
 pub use crate::log::{Ballot, Peers, Readmission, Value, Voters, decides};
 pub use crate::session::ledger::RECENT;
 use coordinator::Coordinating;
+pub(crate) use coordinator::is_unlike;
 pub(crate) use epoch_vote::EpochVote;
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};

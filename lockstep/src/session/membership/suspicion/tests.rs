@@ -11,7 +11,7 @@ fn seen(peers: usize, now: Duration) -> Seen {
         only_end: None,
         blockers: Peers::default(),
         unproved: Peers::default(),
-        long_owing: Peers::default(),
+        owing: Peers::default(),
         coordinator: None,
         stalled_since: None,
         extension: Duration::ZERO,
@@ -323,13 +323,13 @@ fn a_reason_that_comes_and_goes_passes_its_coordinator_over_as_well() {
 #[test]
 fn a_withholder_that_has_delivered_is_no_longer_done_without() {
     let mut suspicion = Suspicion::new(TIME, 4, Duration::ZERO);
-    let (ledger, owing) = (ledger(4), Peers(0b1000));
-    let mut look = |tenth: u32, unproved, long_owing| {
+    let (ledger, staller) = (ledger(4), Peers(0b1000));
+    let mut look = |tenth: u32, unproved, owing| {
         let now = SECOND / 10 * tenth;
         (0..4).for_each(|at| suspicion.note_heard(at, now));
         let seen = Seen {
             unproved,
-            long_owing,
+            owing,
             has_cause: true,
             ..seen(4, now)
         };
@@ -338,10 +338,10 @@ fn a_withholder_that_has_delivered_is_no_longer_done_without() {
         suspicion.withholding
     };
     let until = 10 * PROVED_WITHIN.as_secs() as u32;
-    (1..until).for_each(|tenth| assert!(look(tenth, owing, owing).is_empty()));
-    assert_eq!(look(until, owing, owing), owing);
+    (1..until).for_each(|tenth| assert!(look(tenth, staller, staller).is_empty()));
+    assert_eq!(look(until, staller, staller), staller);
     let none = Peers::default();
     assert_eq!(look(until + 1, none, none), none, "it has delivered");
-    assert_eq!(look(until + 2, owing, none), none, "links take so long");
-    assert_eq!(look(until + 12, owing, owing), owing, "it owes more");
+    assert_eq!(look(until + 2, staller, none), none, "links take so long");
+    assert_eq!(look(until + 12, staller, staller), staller, "it owes more");
 }
