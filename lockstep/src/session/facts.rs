@@ -28,8 +28,8 @@ pub(crate) enum Topic {
 pub(crate) enum Version {
     /// There is one.
     Only,
-    /// The vote of this ballot; a higher one is newer.
-    Ballot(Ballot),
+    /// The vote of this ballot, and of this order among its voter's promises there; a higher one is newer.
+    Ballot(Ballot, u64),
     /// The status of this number that a run of the peer's process told.
     Status(Incarnation, u32),
     /// The decisions that ended the epochs before this one.
@@ -40,7 +40,7 @@ impl Version {
     /// Whether the holder of this version lacks the other one.
     pub(crate) fn lacks(self, other: Version) -> bool {
         match (self, other) {
-            (Version::Ballot(held), Version::Ballot(other)) => held < other,
+            (Version::Ballot(held, of), Version::Ballot(other, to)) => (held, of) < (other, to),
             (Version::Before(held), Version::Before(other)) => held < other,
             (held, other) => held != other,
         }

@@ -288,10 +288,13 @@ mod tests {
     fn vote(epoch: u32, author: u8, kind: u8, round: u32) -> Fact {
         Fact {
             topic: Topic::Vote(epoch, author, kind),
-            version: Version::Ballot(Ballot {
-                round,
-                peer: author,
-            }),
+            version: Version::Ballot(
+                Ballot {
+                    round,
+                    peer: author,
+                },
+                0,
+            ),
             body: Body::Vote(signed(author)),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::paxos::{
     Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View, can_do_without,
-    is_unlike,
+    first_of_hash, is_unlike,
 };
 use super::vote_log::DOUBTED_AFTER;
 use super::{Membership, Surroundings};
@@ -499,7 +499,7 @@ pub(crate) fn first_difference(
     let batches = batches.filter_map(|(at, holding)| {
         let turn = holding.until.wrapping_sub(1);
         let own = ledger.batches.get(at, turn)?;
-        let differs = holding.newest != 0 && newest_hash(&own.signed.content) != holding.newest;
+        let differs = holding.newest != 0 && first_of_hash(&own.signed.content) != holding.newest;
         differs.then_some(turn.saturating_sub(2))
     });
     let more = promise.complete.checked_sub(complete + 1);
@@ -534,16 +534,8 @@ fn holdings(ledger: &Ledger) -> Vec<Holding> {
         left: batches.leaves(at).is_some(),
         newest: batches
             .newest(at)
-            .map_or(0, |held| newest_hash(&held.signed.content)),
+            .map_or(0, |held| first_of_hash(&held.signed.content)),
     };
     let places = ledger.places.all();
     places.map(|at| holding(&ledger.batches, at)).collect()
-}
-
-/// The beginning of the hash of a batch's content.
-fn newest_hash(content: &[u8]) -> u64 {
-    let hash = blake3::hash(content);
-    let mut first = [0; 8];
-    first.copy_from_slice(&hash.as_bytes()[..8]);
-    u64::from_le_bytes(first)
 }

@@ -547,7 +547,7 @@ impl Membership {
         let EpochVote { epoch, message } = epoch_vote;
         let fact = Fact {
             topic: vote_log::topic(epoch, signed.peer, &message),
-            version: Version::Ballot(message.ballot()),
+            version: vote_log::version(&message),
             body: Body::Vote(signed.clone()),
         };
         let signature = signed.signature.into();
@@ -572,7 +572,7 @@ impl Membership {
             return Err(Fault::Garbage);
         };
         let topic = vote_log::topic(epoch_vote.epoch, signed.peer, &epoch_vote.message);
-        let version = Version::Ballot(epoch_vote.message.ballot());
+        let version = vote_log::version(&epoch_vote.message);
         let kept = self
             .votes
             .keeps(epoch_vote.epoch)

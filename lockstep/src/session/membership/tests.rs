@@ -75,7 +75,7 @@ fn the_newest_accept_is_cast_once_it_is_durable() {
     assert_eq!(membership.synced(first, places, &signer(0)), None);
     let fact = membership.synced(second, places, &signer(0));
     let version = fact.map(|fact| fact.version);
-    assert_eq!(version, Some(Version::Ballot(ballot)));
+    assert_eq!(version, Some(Version::Ballot(ballot, 0)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::paxos::{Ballot, Message, Peers, Promise, Value, Voters};
 use crate::limits::MAX_PEERS;
-use crate::session::facts::Topic;
+use crate::session::facts::{Topic, Version};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -59,6 +59,11 @@ pub(super) fn topic(epoch: u32, from: u8, message: &Message) -> Topic {
     Topic::Vote(epoch, from, kind(message))
 }
 
+/// Which of the votes of one topic it is.
+pub(super) fn version(message: &Message) -> Version {
+    Version::Ballot(message.ballot(), message.order())
+}
+
 const PREPARE: u8 = 0;
 const PROMISE: u8 = 1;
 const ACCEPT: u8 = 3;
@@ -108,7 +113,8 @@ impl VoteLog {
     /// Whether a vote would be news.
     pub(super) fn is_news(&self, epoch: u32, from: u8, message: &Message) -> bool {
         let known = self.votes.get(&(epoch, from, kind(message)));
-        self.keeps(epoch) && known.is_none_or(|vote| vote.message.ballot() < message.ballot())
+        let is_newer = |vote: &Vote| version(&vote.message).lacks(version(message));
+        self.keeps(epoch) && known.is_none_or(is_newer)
     }
 
     /// Keeps a vote whose signature holds.
@@ -442,6 +448,24 @@ mod tests {
         later.joins.incarnation = Incarnation([51; 16]);
         later.turns -= 2;
         assert!(log.is_news(1, 1, &Message::Request(number + 1, later)));
+    }
+
+    #[test]
+    fn of_two_promises_in_one_ballot_all_keep_the_same() {
+        let [one, other] = [0b01, 0b10].map(|of| promise(Ballot { round: 1, peer: 0 }, Peers(of)));
+        let kept = [[&one, &other], [&other, &one]].map(|told| {
+            let mut log = VoteLog::new(0, 1, Duration::ZERO);
+            for promise in told {
+                if log.is_news(1, 2, promise) {
+                    log.post(1, 2, promise.clone(), [0; 64]);
+                }
+            }
+            let (_, kept) = log.current().next().expect("there is one");
+            kept.message.clone()
+        });
+        assert_eq!(kept[0], kept[1]);
+        let later = promise(Ballot { round: 2, peer: 0 }, Peers(0));
+        assert!(version(&one).lacks(version(&later)) && version(&other).lacks(version(&later)));
     }
 
     #[test]

@@ -82,7 +82,25 @@ pub(super) fn hash_after(complete: u32, hashes: &[LogHash], turns: u32) -> Optio
     hashes.get(back).copied()
 }
 
+/// The beginning of the BLAKE3 hash of these bytes.
+pub(crate) fn first_of_hash(bytes: &[u8]) -> u64 {
+    let hash = blake3::hash(bytes);
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}
+
 impl Message {
+    /// The order of promises that one voter makes in one ballot. A correct voter makes one. Another one may tell each peer of
+    /// something else: all peers are to go by the same promise.
+    pub(crate) fn order(&self) -> u64 {
+        let Message::Promise(promise) = self else {
+            return 0;
+        };
+        let bytes = postcard::to_allocvec(promise).expect("a promise always encodes");
+        first_of_hash(&bytes)
+    }
+
     /// The ballot that it belongs to: of two messages of one kind the one with the higher counts.
     pub fn ballot(&self) -> Ballot {
         match self {

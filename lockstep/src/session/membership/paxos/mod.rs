@@ -37,6 +37,7 @@ pub use crate::session::ledger::RECENT;
 use coordinator::Coordinating;
 pub(crate) use coordinator::is_unlike;
 pub(crate) use epoch_vote::EpochVote;
+pub(crate) use message::first_of_hash;
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};
 
