@@ -142,10 +142,15 @@ impl Process {
         writeln!(stdin, "{line}").expect("the process reads");
     }
 
-    /// Kills the process, as a crash would.
-    pub fn kill(&mut self) {
-        // It may have ended by itself already. Until it has, its files are locked.
+    /// Kills the process, as a crash would. It may take a while to end, where it writes to a busy disk.
+    pub fn strike(&mut self) {
+        // It may have ended by itself already.
         let _ = self.child.kill();
+    }
+
+    /// Kills the process, as a crash would, and waits until it has ended: until then its files are locked.
+    pub fn kill(&mut self) {
+        self.strike();
         let _ = self.child.wait();
     }
 
@@ -210,8 +215,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
