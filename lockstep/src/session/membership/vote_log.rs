@@ -332,7 +332,7 @@ impl VoteLog {
         self.doubts = doubts;
     }
 
-    /// The voters whose newest promises were doubted for so long.
+    /// Voters with newest promises that were doubted for so long.
     pub(super) fn doubted_for(&self, time: Duration) -> Peers {
         let doubts = self.doubts.iter();
         let long =

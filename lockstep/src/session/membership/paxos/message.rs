@@ -91,8 +91,8 @@ pub(crate) fn first_of_hash(bytes: &[u8]) -> u64 {
 }
 
 impl Message {
-    /// The order of promises that one voter makes in one ballot. A correct voter makes one. Another one may tell each peer of
-    /// something else: all peers are to go by the same promise.
+    /// The order of promises that one voter makes in one ballot. A correct voter makes one. A hostile voter may tell each
+    /// peer of something else: all peers are to go by the same promise.
     pub(crate) fn order(&self) -> u64 {
         let Message::Promise(promise) = self else {
             return 0;
