@@ -1,4 +1,4 @@
-use super::paxos::{Holding, Promise};
+use super::paxos::{Holding, Message, Promise};
 use super::*;
 use crate::log::Ballot;
 use crate::session::ledger::fixture::{ledger, ledger_of, signer};
