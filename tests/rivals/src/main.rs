@@ -10,6 +10,7 @@ mod page;
 mod peer;
 mod plan;
 mod plots;
+mod processors;
 mod proxy;
 mod results;
 mod run;

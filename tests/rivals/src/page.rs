@@ -70,6 +70,14 @@ impl Page {
         if arguments.contains("--quick") {
             text += SHORTENED;
         }
+        let crowded = self.equal.iter().chain(&self.tuned);
+        let crowded = crowded.filter(|row| row.is_crowded()).count();
+        if crowded > 0 {
+            text += &format!(
+                " {crowded} rows were measured while the processors were full: they tell of the machine more than of a \
+                 library. Fewer peers at once make it better."
+            );
+        }
         text += "\n\n## The goal\n\n";
         for (claim, holds) in verdicts(&self.equal, &self.tuned) {
             let mark = match holds {

@@ -4,6 +4,7 @@ use crate::account::stalls;
 use crate::contestant::{Contestant, Kind};
 use crate::link::Cell;
 use crate::peer::{Done, Order, Told};
+use crate::processors::Processors;
 use crate::proxy::{Count, Proxy};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -60,6 +61,8 @@ pub struct Measured {
     pub up_packets_per_s: f64,
     /// Turns from the flip of a bit to the first report; `None` where there was no report in time, or no flip.
     pub desync_turns: Option<u64>,
+    /// The share of time in which the machine's processors were busy, in percent; `None` where no system tells.
+    pub busy_percent: Option<f64>,
 }
 
 /// Plays a match. A match that fails is a result, too.
@@ -67,14 +70,20 @@ pub fn run(job: &Job, folder: &Path) -> Measured {
     let outcome = Peers::start(job, folder).and_then(|mut peers| {
         let played = peers.play(job);
         let counts = peers.end();
-        let (notes, desync_turns) = played?;
-        Ok(measured(job, &notes, &counts, desync_turns))
+        let (notes, desync_turns, busy_percent) = played?;
+        Ok(Measured {
+            busy_percent,
+            ..measured(job, &notes, &counts, desync_turns)
+        })
     });
     outcome.unwrap_or_else(|why| Measured {
         failed: Some(why),
         ..Measured::default()
     })
 }
+
+/// The notes by player, turns until the flipped bit was reported, and how busy the processors were.
+type Played = (Vec<Done>, Option<u64>, Option<f64>);
 
 struct Peers {
     children: Vec<Child>,
@@ -121,8 +130,8 @@ impl Peers {
         }
     }
 
-    /// Meets, runs and measures. Returns the notes by player, and what became of the flipped bit.
-    fn play(&mut self, job: &Job) -> Result<(Vec<Done>, Option<u64>), String> {
+    /// Meets, runs and measures.
+    fn play(&mut self, job: &Job) -> Result<Played, String> {
         let players = job.cell.players;
         let until = Instant::now() + START;
         let mut listening: Vec<Option<SocketAddr>> = vec![None; players];
@@ -162,6 +171,7 @@ impl Peers {
             from_us: from.as_micros() as u64,
             to_us: to.as_micros() as u64,
         };
+        let before = Processors::now();
         self.proxy().measure(from, to);
         for player in 0..players {
             self.order(player, &go)?;
@@ -177,12 +187,15 @@ impl Peers {
                 _ => return Err("a peer told something out of turn".to_owned()),
             }
         }
+        let processors = Processors::now().zip(before);
+        let busy_percent = processors.map(|(now, before)| now.busy_percent(before));
         let desync_turns = if job.flips {
             self.flip(players - 1)?
         } else {
             None
         };
-        Ok((notes.into_iter().flatten().collect(), desync_turns))
+        let notes = notes.into_iter().flatten().collect();
+        Ok((notes, desync_turns, busy_percent))
     }
 
     /// Flips a bit of a player's state. Returns turns until the first report.

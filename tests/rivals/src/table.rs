@@ -46,6 +46,8 @@ impl Row {
             all.up_bytes_per_s += one.up_bytes_per_s * share;
             all.most_up_bytes_per_s = all.most_up_bytes_per_s.max(one.most_up_bytes_per_s);
             all.up_packets_per_s += one.up_packets_per_s * share;
+            let busy = all.busy_percent.into_iter().chain(one.busy_percent);
+            all.busy_percent = busy.reduce(f64::max);
             reports.push(one.desync_turns);
         }
         // The slowest report. A seed without one leaves none.
@@ -63,6 +65,13 @@ impl Row {
     /// Whether a seed failed.
     pub fn failed(&self) -> bool {
         self.all.failed.is_some()
+    }
+
+    /// Whether the processors were full during a match.
+    pub fn is_crowded(&self) -> bool {
+        self.all
+            .busy_percent
+            .is_some_and(|busy| busy > FULL_PERCENT)
     }
 
     /// A percentile of latency in ms.
@@ -116,6 +125,9 @@ impl Row {
         if self.seconds < FULL_SECONDS {
             sample += ", shortened";
         }
+        if self.is_crowded() {
+            sample += ", processors full";
+        }
         if all.disordered + all.disagreeing > 0 {
             let (disordered, disagreeing) = (all.disordered, all.disagreeing);
             sample += &format!("; {disordered} out of order, {disagreeing} peers disagree");
@@ -146,6 +158,8 @@ pub const HEAD: [&str; 13] = [
 ];
 /// Seconds of a match that is not shortened.
 const FULL_SECONDS: u64 = 60;
+/// Processors that are busy for such a share of a match, in percent, make its turns late.
+const FULL_PERCENT: f64 = 85.0;
 
 /// What the goal says of these rows: each sentence, and whether it holds.
 pub fn verdicts(equal: &[Row], tuned: &[Row]) -> Vec<(String, Option<bool>)> {
@@ -293,6 +307,18 @@ mod tests {
             ..Measured::default()
         };
         Row::new(&[(job, &measured)]).expect("a row")
+    }
+
+    #[test]
+    fn a_row_that_was_measured_on_full_processors_says_so() {
+        let mut row = row("2p-0ms-0", "ours-50x2", 90.0, 0.0);
+        let told = [None, Some(60.0), Some(97.5)].map(|busy| {
+            row.all.busy_percent = busy;
+            row.fields().last().cloned()
+        });
+        let sample = "1 of 1 × 60 s".to_owned();
+        let full = format!("{sample}, processors full");
+        assert_eq!(told, [sample.clone(), sample, full].map(Some));
     }
 
     #[test]
