@@ -252,15 +252,15 @@ fn others_play_on_after_a_peer_leaves() {
     let end = left
         .last("end")
         .unwrap_or_else(|| panic!("no end: {}", left.errors));
-    assert_eq!(
-        (end["reason"].as_str(), end["turns"].as_u64()),
-        (Some("left"), Some(20))
-    );
+    assert_eq!(end["reason"].as_str(), Some("left"));
+    // On a machine with other work, turns that wait are executed before it leaves: as many as a plan may have on their way.
+    let turns = end["turns"].as_u64().expect("a number of turns") as usize;
+    assert!((20..=28).contains(&turns), "{turns} turns");
     assert!(left.status.success());
     let finished = playing.finish(Duration::from_secs(60));
     agree(&finished);
     assert_eq!(finished[0].checksums().len(), 60);
-    assert_eq!(finished[0].checksums()[..20], left.checksums());
+    assert_eq!(finished[0].checksums()[..turns], left.checksums());
     let roster = finished[0]
         .last("roster")
         .expect("the host reports the leaver");
