@@ -67,10 +67,12 @@ fn a_race_of_two_is_played_rejoined_watched_and_verified() {
     guest.line("flag at");
 
     guest.child.kill().expect("a child can be killed");
-    drop(guest);
+    // A process that is killed may take a while to end.
+    guest.child.wait().expect("a child can be waited for");
     let mut back = Game::start(&["rejoin", "replays/match-2.replay"], folder);
-    host.line("Rejoined");
+    // It ends where it does not get back, and its lines say why.
     back.line("Rejoined");
+    host.line("Rejoined");
 
     let flag: Vec<&str> = standing.split(' ').skip(2).take(2).collect();
     host.write(&flag.join(" "));
