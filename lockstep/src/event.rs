@@ -34,8 +34,8 @@ pub enum Event {
         /// The plan in force.
         plan: Plan,
     },
-    /// Addresses at which the peers of this match can be dialled. Comes when the match begins, and again when a peer's
-    /// address changes or the match is reopened; where a match is reopened, also before, once the store holds what the
+    /// Addresses at which the peers of this match can be dialled, this peer first. Comes when the match begins, and again
+    /// when a peer's address changes or the match is reopened; where a match is reopened, also before, once the store holds what the
     /// earlier run has recorded. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),

@@ -195,7 +195,7 @@ impl Live {
     /// # Errors
     /// [`Error`]: a setting out of range, or no socket, identity or thread.
     pub fn host(setup: Vec<u8>, rules: RulesId, mut config: Config) -> Result<Self, Error> {
-        let network = network_of(&mut config)?;
+        let network = network_of(&mut config, None)?;
         let match_id = MatchId(random()?);
         let secret = random()?;
         let ticket = Ticket {
@@ -219,7 +219,7 @@ impl Live {
     /// # Errors
     /// As [`host`](Self::host).
     pub fn join(ticket: &Ticket, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
-        let network = network_of(&mut config)?;
+        let network = network_of(&mut config, None)?;
         let role = Role::Join {
             match_id: ticket.match_id,
             secret: ticket.secret,
@@ -239,7 +239,7 @@ impl Live {
     /// # Errors
     /// As [`host`](Self::host).
     pub fn rejoin(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
-        let network = network_of(&mut config)?;
+        let network = network_of(&mut config, Some(&from))?;
         Live::open(Role::Rejoin { from, rules }, None, network, config)
     }
 
@@ -256,7 +256,7 @@ impl Live {
         rules: RulesOf,
         mut config: Config,
     ) -> Result<Self, Error> {
-        let network = network_of(&mut config)?;
+        let network = network_of(&mut config, Some(&from))?;
         let ticket = way_to(&network, from.match_id, config.host.invite_for);
         Live::open(
             Role::Reopen { from, rules, wait },
@@ -274,7 +274,7 @@ impl Live {
     /// # Errors
     /// As [`host`](Self::host).
     pub fn branch(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
-        let network = network_of(&mut config)?;
+        let network = network_of(&mut config, Some(&from))?;
         let ticket = way_to(&network, from.match_id, config.host.invite_for);
         Live::open(Role::Branch { from, rules }, Some(ticket), network, config)
     }
@@ -597,15 +597,21 @@ impl Drop for Live {
     }
 }
 
-fn network_of(config: &mut Config) -> Result<Network, Error> {
+/// The network of the configuration, or the default one: QUIC, for a peer that was in the match before with the key of that
+/// run, and on its port where that is free.
+fn network_of(config: &mut Config, earlier: Option<&Rejoin>) -> Result<Network, Error> {
     if let Some(network) = config.network.take() {
         return Ok(network);
     }
     #[cfg(feature = "quic")]
     {
-        let identity = crate::quic::Identity::default_for_user()?;
+        let identity = match earlier {
+            Some(from) => crate::quic::Identity::of_earlier_run(from)?,
+            None => crate::quic::Identity::default_for_user()?,
+        };
         let limits = config.limits.clone();
         Ok(Network::quic(crate::quic::QuicConfig {
+            preferred_port: earlier.and_then(|from| from.port_of(identity.peer())),
             limits,
             ..crate::quic::QuicConfig::new(identity)
         })?)

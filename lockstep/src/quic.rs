@@ -43,7 +43,7 @@ use quinn::Runtime as _;
 use rules::{LAST_MESSAGES, LAST_PACKETS};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -56,6 +56,8 @@ use tokio::time::{sleep, timeout};
 pub struct QuicConfig {
     /// Where to listen. Default: any free port on every IPv4 address.
     pub listen: SocketAddr,
+    /// The port to listen on where it is free and `listen` names none: that of an earlier run, where others seek this peer.
+    pub preferred_port: Option<u16>,
     /// The key that this peer is known by.
     pub key: Key,
     /// Bounds on messages and links.
@@ -69,6 +71,7 @@ impl QuicConfig {
     pub fn new(key: impl Into<Key>) -> QuicConfig {
         QuicConfig {
             listen: (Ipv4Addr::UNSPECIFIED, 0).into(),
+            preferred_port: None,
             key: key.into(),
             limits: Limits::default(),
             impairments: None,
@@ -168,7 +171,7 @@ impl Quic {
             address: config.listen,
             source,
         };
-        let udp = std::net::UdpSocket::bind(config.listen).map_err(at_bind)?;
+        let udp = listening(&config).map_err(at_bind)?;
         let local = udp.local_addr().map_err(at_bind)?;
 
         let within = runtime.enter();
@@ -251,6 +254,14 @@ impl Quic {
                 }),
         }
     }
+}
+
+fn listening(config: &QuicConfig) -> io::Result<UdpSocket> {
+    let mut preferred = config.listen;
+    if let Some(port) = config.preferred_port.filter(|_| preferred.port() == 0) {
+        preferred.set_port(port);
+    }
+    UdpSocket::bind(preferred).or_else(|_| UdpSocket::bind(config.listen))
 }
 
 impl Transport for Quic {

@@ -3,11 +3,11 @@
 use crate::output::{Output, sync_folder, write_all};
 use crate::{Error, Reader};
 use lockstep::log::{EncodedLog, Record, SignedBatch};
-use lockstep::{Contact, MatchId, Rejoin, Ticket};
+use lockstep::{Contact, MatchId, PeerId, Rejoin, Ticket};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The file of addresses beside a replay: `match.replay.peers`, one ticket a line.
+/// The file of addresses beside a replay: `match.replay.peers`, one ticket a line, the recording peer's first.
 #[derive(Clone, Debug)]
 pub struct WayBack {
     path: PathBuf,
@@ -27,8 +27,9 @@ impl WayBack {
     }
 
     /// Stores the addresses of the match's peers in place of older ones, and durably: after a loss of power the file holds
-    /// the older ones or these. Waits for the disk. With this peer's own among them, its next run can
-    /// listen there again, where the others seek it.
+    /// the older ones or these. Waits for the disk. With this peer's own first, as
+    /// [`Event::Contacts`](lockstep::Event::Contacts) has them, its next run takes the same key, and listens there again,
+    /// where the others seek it.
     ///
     /// # Errors
     /// The error of the disk.
@@ -103,10 +104,11 @@ pub fn lines(match_id: MatchId, contacts: &[Contact]) -> String {
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     let contacts = contacts(replay, &reader)?;
-    if contacts.is_empty() {
+    let Some(own) = contacts.first() else {
         return Err(Error::NoWayBack);
-    }
-    load(&mut reader, contacts)
+    };
+    let player = Some(own.peer);
+    load(&mut reader, contacts, player)
 }
 
 /// Reads a replay for rejoining its match by a peer's ticket. Needs no addresses beside it.
@@ -119,7 +121,9 @@ pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
         return Err(Error::OtherMatch);
     }
     refuse_ended(&reader)?;
-    load(&mut reader, Rejoin::from(ticket).contacts)
+    let kept = contacts(replay, &reader)?;
+    let player = kept.first().map(|own| own.peer);
+    load(&mut reader, Rejoin::from(ticket).contacts, player)
 }
 
 /// Reads a replay for reopening its match as the host. Needs no addresses beside it.
@@ -130,7 +134,8 @@ pub fn reopen(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     refuse_ended(&reader)?;
     let contacts = contacts(replay, &reader)?;
-    load(&mut reader, contacts)
+    let player = contacts.first().map(|own| own.peer);
+    load(&mut reader, contacts, player)
 }
 
 fn refuse_ended(reader: &Reader) -> Result<(), Error> {
@@ -148,8 +153,13 @@ fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
     }
 }
 
-fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
-    load_within(reader, contacts, MOST_TURNS)
+fn load(
+    reader: &mut Reader,
+    contacts: Vec<Contact>,
+    player: Option<PeerId>,
+) -> Result<Rejoin, Error> {
+    let from = load_within(reader, contacts, MOST_TURNS)?;
+    Ok(Rejoin { player, ..from })
 }
 
 fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
@@ -187,6 +197,7 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
     Ok(Rejoin {
         match_id,
         contacts,
+        player: None,
         log: Some(log),
         keyframe,
         accepted: reader.accepted().cloned(),

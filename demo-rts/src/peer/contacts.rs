@@ -36,7 +36,7 @@ impl Peer {
         if contacts.len() < 2 {
             return;
         }
-        // Where it listens itself: other players seek its next run there.
+        // Where it listens itself comes first: other players seek its next run there.
         let own = self
             .id
             .zip(self.again.as_ref())
@@ -47,7 +47,7 @@ impl Peer {
         let others = contacts
             .iter()
             .filter(|contact| Some(contact.peer) != self.id);
-        let all: Vec<Contact> = others.cloned().chain(own).collect();
+        let all: Vec<Contact> = own.into_iter().chain(others.cloned()).collect();
         let kept = WayBack::beside(path).keep(match_id, &all);
         if let Err(why) = kept {
             say(

@@ -7,7 +7,7 @@ use crate::log::{LogLevel, say};
 use crate::options::{Impair, ways_in};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::sign::Signer as _;
-use lockstep::{Network, PeerId, Rejoin};
+use lockstep::{Network, Rejoin};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -17,14 +17,20 @@ pub(super) fn network(
     common: &Common,
     key: KeyChoice,
 ) -> Result<Network, Problem> {
-    Ok(Network::quic(config(listen, common, key)?)?)
+    Ok(Network::quic(config(listen, common, key, None)?)?)
 }
 
-fn config(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<QuicConfig, Problem> {
-    let mut config = match (key, &common.identity) {
-        (KeyChoice::Ephemeral, _) => QuicConfig::new(fresh_key()?),
-        (KeyChoice::Kept, Some(path)) => QuicConfig::new(Identity::at(path)?),
-        (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
+fn config(
+    listen: SocketAddr,
+    common: &Common,
+    key: KeyChoice,
+    earlier: Option<&Rejoin>,
+) -> Result<QuicConfig, Problem> {
+    let mut config = match (key, &common.identity, earlier) {
+        (KeyChoice::Ephemeral, ..) => QuicConfig::new(fresh_key()?),
+        (KeyChoice::Kept, Some(path), _) => QuicConfig::new(Identity::at(path)?),
+        (KeyChoice::Kept, None, Some(from)) => QuicConfig::new(Identity::of_earlier_run(from)?),
+        (KeyChoice::Kept, None, None) => QuicConfig::new(Identity::default_for_user()?),
     };
     config.listen = listen;
     config.impairments = common.impair.as_ref().map(impairments);
@@ -39,28 +45,14 @@ pub(super) fn network_of_player(
     key: KeyChoice,
     from: &Rejoin,
 ) -> Result<Network, Problem> {
-    let mut config = config(listen, common, key)?;
+    let mut config = config(listen, common, key, Some(from))?;
     let own = config.key.signer().id();
     // A ticket names no players; there the other peers check the key.
-    if let Some(log) = &from.log
-        && log.start().roster.iter().all(|peer| peer.peer != own)
-    {
+    if from.log.is_some() && from.roster().all(|peer| peer != own) {
         return Err(Problem::KeyWithoutSeat);
     }
-    let Some(port) = kept_port(from, own).filter(|_| listen.port() == 0) else {
-        return Ok(Network::quic(config)?);
-    };
-    config.listen.set_port(port);
-    Network::quic(config).or_else(|_| network(listen, common, key))
-}
-
-/// The port of the earlier run, which it has kept among the addresses of the match's peers.
-fn kept_port(from: &Rejoin, own: PeerId) -> Option<u16> {
-    let own = from.contacts.iter().find(|contact| contact.peer == own)?;
-    own.addresses.iter().find_map(|address| {
-        let address: SocketAddr = address.parse().ok()?;
-        Some(address.port())
-    })
+    config.preferred_port = from.port_of(own);
+    Ok(Network::quic(config)?)
 }
 
 fn impairments(impair: &Impair) -> Impairments {

@@ -7,10 +7,7 @@ use crate::exit::Problem;
 use crate::options::OnQuorumLoss;
 use crate::plain;
 use crate::recording::beside;
-use lockstep::quic::Identity;
-use lockstep::{
-    EndReason, Event, JoinRefused, MatchId, Network, PeerId, Rejoin, Ticket, TurnNumber,
-};
+use lockstep::{EndReason, Event, JoinRefused, MatchId, Network, Ticket, TurnNumber};
 use replay::WayBack;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -341,7 +338,6 @@ impl Again {
         from.accepts_other_history = self.common.accept_other_history;
         let common = Common {
             record: Some(beside(path)),
-            identity: self.common.identity.or_else(|| kept_key(&from)),
             ..self.common
         };
         let listen = self.listen;
@@ -371,15 +367,6 @@ impl Again {
         }
         Ok(peer)
     }
-}
-
-/// Of several keys of this user, the one with a seat in the match.
-fn kept_key(from: &Rejoin) -> Option<PathBuf> {
-    let rosters = from.log.iter().flat_map(|log| &log.start().roster);
-    let peers: Vec<PeerId> = rosters.map(|peer| peer.peer).collect();
-    // The new run opens the file once more, and reports what is wrong with it.
-    let key = Identity::default_for_user_among(&peers).ok().flatten();
-    key.map(|key| key.path().to_owned())
 }
 
 /// How long a reopening waits for missing players before it goes on with a quorum.

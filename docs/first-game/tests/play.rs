@@ -66,6 +66,10 @@ fn a_race_of_two_is_played_rejoined_watched_and_verified() {
     let standing = host.line("flag at");
     guest.line("flag at");
 
+    // A run beside the one that still plays is told which file is in use, and finds no other key.
+    let (told, status) = Game::start(&["rejoin", "replays/match-2.replay"], folder).end();
+    assert!(!status.success(), "{told}");
+
     guest.child.kill().expect("a child can be killed");
     // A process that is killed may take a while to end.
     guest.child.wait().expect("a child can be waited for");

@@ -88,6 +88,7 @@ impl Recording {
         Rejoin {
             match_id,
             contacts,
+            player: None,
             log: EncodedLog::of(self.records.iter().filter(of_log)),
             keyframe,
             accepted: self.accepted(),

@@ -1,8 +1,9 @@
 //! The key of a user, in a file that one process at a time may use.
 
-use crate::PeerId;
 use crate::sign::{Ed25519, Signer as _};
+use crate::{PeerId, Rejoin};
 use data_encoding::HEXLOWER_PERMISSIVE;
+use directories::ProjectDirs;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -38,6 +39,11 @@ pub enum IdentityError {
         /// How many there are.
         count: u32,
     },
+    /// No identity of this user has a place in the match.
+    #[error(
+        "no identity of this user has a seat in that match: say which identity file it was played with"
+    )]
+    NoPlace,
     /// The path leads to a folder or a device.
     #[error("{} is not a file: name a file that holds an identity, or one to be made", path.display())]
     NotAFile {
@@ -78,21 +84,30 @@ impl Identity {
     /// # Errors
     /// See [`IdentityError`]; [`IdentityError::Locked`] is not among them.
     pub fn default_for_user() -> Result<Identity, IdentityError> {
-        let folders =
-            directories::ProjectDirs::from("", "", "lockstep").ok_or(IdentityError::NoHome)?;
-        first_free(folders.data_dir())
+        first_free(user_folder()?.data_dir())
     }
 
     /// Which of this user's identities is one of these peers, if one is: for coming back into a match that was played
     /// with it. Makes nothing.
     ///
     /// # Errors
-    /// [`IdentityError::Locked`] where none is found and another process uses one of those that were looked at, and
-    /// [`IdentityError::NoHome`].
+    /// [`IdentityError::Locked`] where none is found and another process uses one that is one of them, or that cannot be
+    /// read while it is used; and [`IdentityError::NoHome`].
     pub fn default_for_user_among(peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
-        let folders =
-            directories::ProjectDirs::from("", "", "lockstep").ok_or(IdentityError::NoHome)?;
-        first_among(folders.data_dir(), peers)
+        first_among(user_folder()?.data_dir(), peers)
+    }
+
+    /// Which of this user's identities an earlier run has played with: [`Rejoin::player`], or, where that is not known, the
+    /// first one with a place in the match. Without a log the other peers check it: then it is
+    /// [`default_for_user`](Self::default_for_user).
+    ///
+    /// # Errors
+    /// As [`default_for_user_among`](Self::default_for_user_among), and [`IdentityError::NoPlace`].
+    pub fn of_earlier_run(from: &Rejoin) -> Result<Identity, IdentityError> {
+        if from.log.is_none() {
+            return Identity::default_for_user();
+        }
+        of_earlier_run(user_folder()?.data_dir(), from)
     }
 
     /// The identity in this file, which is made if it does not exist.
@@ -197,6 +212,10 @@ pub(super) fn parse(text: &[u8]) -> Option<[u8; 32]> {
         .ok()
 }
 
+fn user_folder() -> Result<ProjectDirs, IdentityError> {
+    ProjectDirs::from("", "", "lockstep").ok_or(IdentityError::NoHome)
+}
+
 fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
     make_private_folder(folder).map_err(|source| IdentityError::Unwritable {
         path: folder.to_owned(),
@@ -217,14 +236,40 @@ fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
 fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
     let mut locked = None;
     for path in usual_paths(folder).take_while(|path| path.exists()) {
+        // Some systems let no other process read what is locked.
+        let peer = peer_in(&path);
+        if peer.is_some_and(|peer| !peers.contains(&peer)) {
+            continue;
+        }
         match Identity::at(path) {
             Ok(identity) if peers.contains(&identity.peer()) => return Ok(Some(identity)),
+            Err(error @ IdentityError::Locked { .. }) if peer.is_some() => return Err(error),
             Err(error @ IdentityError::Locked { .. }) => locked = Some(error),
             // An unreadable file holds no key.
             Ok(_) | Err(_) => {}
         }
     }
     locked.map_or(Ok(None), Err)
+}
+
+fn of_earlier_run(folder: &Path, from: &Rejoin) -> Result<Identity, IdentityError> {
+    let of_player = match from.player {
+        Some(player) => first_among(folder, &[player])?,
+        None => None,
+    };
+    let found = match of_player {
+        Some(identity) => Some(identity),
+        None => first_among(folder, &from.roster().collect::<Vec<_>>())?,
+    };
+    found.ok_or(IdentityError::NoPlace)
+}
+
+/// Whose identity a file holds. Does not lock it, so that no other process passes it over in the meantime.
+fn peer_in(path: &Path) -> Option<PeerId> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text).ok()?;
+    parse(&text).map(|secret| Ed25519::new(&secret).id())
 }
 
 /// Where the identities of a user are, in the order in which they are taken.
@@ -314,7 +359,9 @@ const FILE_MODE: u32 = 0o600;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::{EncodedLog, Start};
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     #[test]
     fn a_made_identity_is_found_again() {
@@ -361,13 +408,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let all: Vec<_> = (0..3).map(|_| first_free(folder.path()).unwrap()).collect();
         let peers: Vec<PeerId> = all.iter().map(Identity::peer).collect();
-        let locked = first_among(folder.path(), &peers[1..2]);
-        assert!(matches!(locked, Err(IdentityError::Locked { .. })));
+        let locked = first_among(folder.path(), &peers[1..2]).unwrap_err();
+        #[cfg(unix)]
+        assert!(
+            matches!(&locked, IdentityError::Locked { path } if *path == folder.path().join("identity-2")),
+            "{locked}"
+        );
+        assert!(matches!(locked, IdentityError::Locked { .. }));
         drop(all);
         let found = first_among(folder.path(), &peers[1..]).unwrap().unwrap();
         assert_eq!(found.peer(), peers[1]);
-        let stranger = first_among(folder.path(), &[PeerId([9; 32])]);
-        assert!(matches!(stranger, Err(IdentityError::Locked { .. })));
+        #[cfg(unix)]
+        assert!(
+            first_among(folder.path(), &[PeerId([9; 32])])
+                .unwrap()
+                .is_none(),
+            "locked, and another's"
+        );
         drop(found);
         assert!(
             first_among(folder.path(), &[PeerId([9; 32])])
@@ -378,6 +435,42 @@ mod tests {
             first_among(&folder.path().join("none"), &peers)
                 .unwrap()
                 .is_none()
+        );
+    }
+
+    #[test]
+    fn an_earlier_run_has_the_identity_that_it_played_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<_> = (0..3).map(|_| first_free(folder.path()).unwrap()).collect();
+        let [stranger, host, guest] = [0, 1, 2].map(|at: usize| all[at].peer());
+        let mut start = Start::clone(&crate::log::fixture::start(2));
+        (start.roster[0].peer, start.roster[1].peer) = (host, guest);
+        let from = |player| Rejoin {
+            player,
+            log: Some(EncodedLog::new(Arc::new(start.clone()))),
+            ..Rejoin::from(&crate::Ticket {
+                match_id: start.match_id,
+                secret: [0; 16],
+                host,
+                addresses: Vec::new(),
+                expires_unix_s: 0,
+            })
+        };
+        let found = |player| of_earlier_run(folder.path(), &from(player)).map(|found| found.peer());
+        let in_use = found(Some(guest)).unwrap_err();
+        assert!(matches!(in_use, IdentityError::Locked { .. }), "{in_use}");
+        drop(all);
+        assert_eq!(found(Some(guest)).unwrap(), guest);
+        assert_eq!(found(None).unwrap(), host);
+        assert_eq!(found(Some(PeerId([9; 32]))).unwrap(), host, "a lost key");
+        for name in ["identity-2", "identity-3"] {
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let none = found(None).unwrap_err();
+        assert!(matches!(none, IdentityError::NoPlace), "{none}");
+        assert_eq!(
+            Identity::at(folder.path().join("identity")).unwrap().peer(),
+            stranger
         );
     }
 

@@ -7,7 +7,9 @@ use super::wire::{Control, Datagram};
 use crate::doorway::{Arrival, Bounds, Crowd, Doorway};
 use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
-use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkError, LinkId, PeerId};
+use crate::{
+    Channel, Contact, Event, Fault, Incarnation, JoinRefused, Limits, LinkError, LinkId, PeerId,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -104,6 +106,13 @@ impl Core {
 
     pub(crate) fn event(&mut self, event: Event) {
         self.out.push(Output::Event(event));
+    }
+
+    /// Tells the game where the peers of the match can be dialled, this one first.
+    pub(crate) fn tell_contacts(&mut self, mut contacts: Vec<Contact>) {
+        let own = self.id();
+        contacts.sort_by_key(|contact| contact.peer != own);
+        self.event(Event::Contacts(contacts));
     }
 
     pub(crate) fn send(&mut self, link: LinkId, message: &Control) {

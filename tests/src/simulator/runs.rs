@@ -67,6 +67,7 @@ impl<W: Playable> Simulator<W> {
         Rejoin {
             match_id: self.match_id,
             contacts: known.into_iter().map(contact).collect(),
+            player: None,
             log: EncodedLog::of(&kept.log),
             keyframe: kept.keyframe,
             accepted: kept.bound.accepted,

@@ -56,10 +56,6 @@ impl Offer {
         let no_way = |why: &str| words::cannot_rejoin(why.trim_end_matches('.'));
         let from = replay::rejoin(&self.path).map_err(|why| no_way(&why.to_string()))?;
         let mut common = front.common.clone();
-        // The key file is released at once, because the match opens it.
-        let found = played_by(&self.content, common.identity.as_deref());
-        let found = found.map_err(|why| no_way(&why.to_string()))?;
-        common.identity = found.map(|identity| identity.path().to_owned());
         if front.places.try_replays().is_ok() {
             common.record = Some(beside(&self.path));
         }

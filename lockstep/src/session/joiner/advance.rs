@@ -261,7 +261,7 @@ impl Joiner {
                 addresses: self.addresses.clone(),
             };
             let contacts = self.sources.contacts().chain([own]);
-            core.event(Event::Contacts(contacts.collect()));
+            core.tell_contacts(contacts.collect());
         }
     }
 

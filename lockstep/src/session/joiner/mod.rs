@@ -119,6 +119,7 @@ impl Joiner {
             signed,
             attests,
             accepts_other_history,
+            player: _,
         } = from;
         contacts.retain(|contact| contact.peer != core.id());
         let origin = own.as_ref().map_or(match_id, |own| own.start().match_id);
@@ -176,6 +177,7 @@ impl Joiner {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,
+            player: Some(core.id()),
             log: context.own,
             keyframe: context.keyframe,
             accepted: context.accepted,
@@ -203,6 +205,7 @@ impl Joiner {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,
+            player: Some(core.id()),
             log: None,
             keyframe: None,
             accepted: None,

@@ -81,7 +81,7 @@ impl Player {
             joined_late: Peers::default(),
         };
         let mut player = Player::begin(core, settings, beginning);
-        core.event(Event::Contacts(player.contacts()));
+        core.tell_contacts(player.contacts());
         player.report(core, me, 0, initial);
         core.out.extend(player.turns.first_world());
         for link in core.links.keys().copied().collect::<Vec<_>>() {

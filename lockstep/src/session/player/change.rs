@@ -424,7 +424,7 @@ impl Player {
             return self.membership.note_replacement(at, run, places, core.now);
         }
         if self.dialling.note_addresses(at, addresses) {
-            core.event(Event::Contacts(self.contacts()));
+            core.tell_contacts(self.contacts());
         }
         if self.over {
             return;

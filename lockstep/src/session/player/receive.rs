@@ -261,7 +261,7 @@ impl Player {
         let at = self.leads_to(link);
         let at = at.filter(|at| *at != self.ledger.places.me());
         if at.is_some_and(|at| self.dialling.note_address(at, &link.address)) {
-            core.event(Event::Contacts(self.contacts()));
+            core.tell_contacts(self.contacts());
         }
     }
 }

@@ -40,6 +40,7 @@ impl Net {
         let role = Role::Reopen {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
+                player: None,
                 contacts: others.iter().map(contact).collect(),
                 log: crate::log::EncodedLog::of(log),
                 keyframe: None,
@@ -512,6 +513,7 @@ fn key_without_a_seat_is_refused_at_once_without_a_fault() {
     net.run(Duration::from_secs(10));
     let stranger = |match_id: u8| Role::Rejoin {
         from: Rejoin {
+            player: None,
             match_id: MatchId([match_id; 16]),
             contacts: vec![Contact {
                 peer: id(0),

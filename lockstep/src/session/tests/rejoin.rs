@@ -33,6 +33,7 @@ impl Net {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts,
+                player: None,
                 log: EncodedLog::of(&log),
                 keyframe: None,
                 accepted: None,

@@ -102,6 +102,7 @@ impl Net {
         };
         Rejoin {
             match_id: MatchId([7; 16]),
+            player: None,
             contacts: contacts.iter().map(contact).collect(),
             log: EncodedLog::of(&disk.log),
             keyframe: disk.keyframes.last().cloned(),

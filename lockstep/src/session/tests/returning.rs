@@ -160,6 +160,7 @@ fn rejoin_that_knows_only_itself_is_refused() {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts: contacts.iter().map(contact).collect(),
+                player: None,
                 log: None,
                 keyframe: None,
                 accepted: None,

@@ -77,7 +77,7 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::lobby::room::Occupant;
 use crate::session::rejoin::{RejoinContext, encode};
-use crate::{Contact, Event, Fault, Incarnation, JoinRefused, LinkId, PeerId};
+use crate::{Contact, Fault, Incarnation, JoinRefused, LinkId, PeerId};
 
 /// Looks for a match that goes on, at peers that are not `here`.
 fn probe_others(
@@ -157,8 +157,10 @@ fn keep(
             peer: core.id(),
             addresses: context.addresses.clone(),
         };
-        let contacts = context.contacts.iter().cloned().chain([own]);
-        core.event(Event::Contacts(contacts.collect()));
+        let mut contacts = context.contacts.clone();
+        contacts.retain(|contact| contact.peer != own.peer);
+        contacts.push(own);
+        core.tell_contacts(contacts);
     }
     let accepts = accepts.inspect(|accepts| context.accepted = Some(accepts.clone()));
     core.out
