@@ -1,7 +1,7 @@
 //! The most memory that readers take, for files made to take much of it.
 
 use crate::fixture::{self, Coins};
-use crate::harness::{self, SHAPES};
+use crate::harness::{self, SHAPES, Shape};
 use crate::verify::{Options, verify};
 use crate::{Player, Reader, Speed, WorldAt, cli, diff};
 use lockstep::Status;
@@ -10,6 +10,7 @@ use lockstep::source::{Answer, TurnSource as _, Work};
 use sim::Checksum;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn start() -> Arc<Start> {
@@ -110,22 +111,34 @@ fn assert_small(name: &str, file: &[u8], constant: u64) -> Vec<(&'static str, u6
 
 #[test]
 fn no_reader_takes_more_than_twice_a_file_and_a_constant() {
-    for shape in SHAPES {
-        let name = shape.name;
-        if !shape.is_uncapped {
-            assert_small(name, &shape.file(&start(), 1 << 20), 40 << 20);
-            continue;
+    // Allocations are counted by thread.
+    let next = AtomicUsize::new(0);
+    let checked = || {
+        while let Some(shape) = SHAPES.get(next.fetch_add(1, Ordering::Relaxed)) {
+            assert_bound(shape);
         }
-        let [small, large] = [512, 2_048].map(|kib| shape.file(&start(), kib << 10));
-        let less = assert_small(name, &small, 40 << 20);
-        let read = Reader::from_bytes(large.clone()).unwrap().valid_bytes();
-        assert!(read > 1 << 20, "{name}: {read} bytes are read");
-        let most = (large.len() - small.len()) as u64 * 2;
-        let both = less.into_iter().zip(peaks(name, &large));
-        let grown = both.map(|((reader, less), (_, more))| (reader, more.saturating_sub(less)));
-        let over: Vec<_> = grown.filter(|(_, grown)| *grown > most).collect();
-        assert!(over.is_empty(), "{name}: {over:?}, of {most} bytes allowed");
+    };
+    std::thread::scope(|scope| {
+        let threads = [scope.spawn(checked), scope.spawn(checked)];
+        threads.map(|thread| thread.join().expect("readers within the bound"));
+    });
+}
+
+fn assert_bound(shape: &Shape) {
+    let name = shape.name;
+    if !shape.is_uncapped {
+        assert_small(name, &shape.file(&start(), 1 << 20), 40 << 20);
+        return;
     }
+    let [small, large] = [256, 1_024].map(|kib| shape.file(&start(), kib << 10));
+    let less = assert_small(name, &small, 40 << 20);
+    let read = Reader::from_bytes(large.clone()).unwrap().valid_bytes();
+    assert!(read > 512 << 10, "{name}: {read} bytes are read");
+    let most = (large.len() - small.len()) as u64 * 2;
+    let both = less.into_iter().zip(peaks(name, &large));
+    let grown = both.map(|((reader, less), (_, more))| (reader, more.saturating_sub(less)));
+    let over: Vec<_> = grown.filter(|(_, grown)| *grown > most).collect();
+    assert!(over.is_empty(), "{name}: {over:?}, of {most} bytes allowed");
 }
 
 #[test]

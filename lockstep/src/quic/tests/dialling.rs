@@ -279,6 +279,22 @@ fn an_identity_stays_locked_as_long_as_its_transport() {
 }
 
 #[test]
+fn preferred_port_is_taken_where_it_is_free() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let listening = || {
+        let config = QuicConfig {
+            preferred_port: Some(port),
+            ..QuicConfig::new([56; 32])
+        };
+        bound(config).local_address().port()
+    };
+    assert_ne!(listening(), port);
+    drop(taken);
+    assert_eq!(listening(), port);
+}
+
+#[test]
 fn a_dialler_without_a_key_is_turned_away() {
     let mut host = open(54);
     let (mut tls, _) = tls::dialling(&tls::OwnKey::new(&[55; 32]), host.peer());
