@@ -76,6 +76,8 @@ const MOST_ON_THEIR_WAY: usize = 64;
 const MOST_DOUBLINGS: u32 = 5;
 /// Where more packets of 64 are lost, questions and what answers them are lost too often.
 const SELDOM: u32 = 256 * 6;
+/// Where more packets of 64 are lost, several in a row may be.
+const OUTAGES: u32 = 256 * 2;
 /// As much may be lost beside what is seen, of 64 packets in 256ths of one.
 const UNSEEN: u64 = 32;
 
@@ -162,6 +164,15 @@ impl Copies {
             sent.waits || sent.was_lacking || unanswered || overdue
         };
         !link.loses_seldom() || self.acknowledged < ENOUGH || of.is_some_and(is_overdue)
+    }
+
+    /// Whether the batch of a turn, which may not have come, leaves again in the packet of the next batch: an outage may have
+    /// taken all copies, and the next packet comes sooner than what the other end could ask for.
+    pub(crate) fn rides_along(&self, turn: u32, now: Duration, link: &Measured) -> bool {
+        let of = self.sent.iter().find(|sent| sent.turn == turn);
+        let lately = |sent: &Sent| sent.first + link.turn * 3 / 2 > now;
+        let is_lossy = link.lost > OUTAGES && link.turn <= link.acknowledged_within();
+        is_lossy && !link.is_short && of.is_some_and(lately)
     }
 
     /// Whether the batch of a turn has left, and is not acknowledged.

@@ -324,9 +324,15 @@ impl Player {
         let question = self.next_question(member, link, &measured);
         let mut question = question.filter(|(_, at)| *at <= core.now).map(|of| of.0);
         let is_unknown = link.quality.rtt.is_none();
+        let copies = &link.quality.copies;
+        let has_news = self
+            .own_lacking(link)
+            .any(|held| !copies.holds(held.batch.turn.0));
         let own = self.own_lacking(link).filter(|held| {
             let next = self.next_copy(member, link, held, &measured);
+            let turn = held.batch.turn.0;
             next.is_none_or(|at| at <= soon)
+                || has_news && copies.rides_along(turn, core.now, &measured)
         });
         let lacking = own.chain(self.others_lacking(core, member, link));
         let batches: Vec<(TurnNumber, SignedBatch)> = lacking
