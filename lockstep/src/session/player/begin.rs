@@ -69,6 +69,7 @@ impl Player {
                     checksum: initial,
                 },
                 reports_from: 0,
+                most_unexecuted: core.limits.unexecuted_turns,
                 due: settled.begin,
             },
             ledger: Ledger {
@@ -132,6 +133,7 @@ impl Player {
                     checksum: returned.checksum,
                 },
                 reports_from: cut + 1,
+                most_unexecuted: core.limits.unexecuted_turns,
                 due: returned.due,
             },
             ledger: Ledger {
@@ -206,6 +208,7 @@ impl Player {
                     checksum: continued.checksum,
                 },
                 reports_from: turns,
+                most_unexecuted: core.limits.unexecuted_turns,
                 due: core.now,
             },
             ledger: Ledger {

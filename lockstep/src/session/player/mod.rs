@@ -165,7 +165,7 @@ impl Player {
                 return;
             }
             self.seal_due(core);
-            match self.turns.advance(&gate, &mut self.ledger, &core.limits) {
+            match self.turns.advance(&gate, &mut self.ledger) {
                 Step::Idle => return,
                 Step::Stalled(since) => {
                     // A peer that is waited for since a change is not the one that was waited for before it.

@@ -6,6 +6,7 @@
 //! does not depend on clocks: where it is more than of late, a batch was lost on the way and came as a copy, and the two
 //! ways tell nothing of the offset.
 
+use crate::Plan;
 use crate::log::NO_WAY;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ const DIRECT: usize = 4;
 pub(super) struct Clock {
     /// When the next turn is due.
     due: Duration,
+    /// How much earlier it may begin, where all of it has come: what this peer has waited for turns and not made up.
+    waited: Duration,
     /// How much longer turns are to be, in all, for this peer to fall back in line, in microseconds; negative: shorter.
     slew_us: i64,
     reported_at: Duration,
@@ -85,6 +88,7 @@ impl Clock {
     pub(super) fn new(due: Duration, peers: usize, now: Duration) -> Self {
         Clock {
             due,
+            waited: Duration::ZERO,
             slew_us: 0,
             reported_at: now,
             ways: vec![Ways::default(); peers],
@@ -95,13 +99,27 @@ impl Clock {
         self.due
     }
 
+    /// When the next turn may begin, where all of it has come. A peer that has waited for a batch makes that up at once: else
+    /// its own batches would come late until it is in line again, and the others would wait for them.
+    pub(super) fn earliest(&self) -> Duration {
+        self.due.saturating_sub(self.waited)
+    }
+
     /// What was not lived through was not waited for.
     pub(super) fn skip_to(&mut self, now: Duration) {
         self.due = self.due.max(now);
+        self.waited = Duration::ZERO;
     }
 
-    /// A turn of this length begins.
-    pub(super) fn begin(&mut self, began: Duration, turn: Duration, next: Duration) {
+    /// A turn of this plan begins, later or earlier than it was due, and then one of this length.
+    pub(super) fn begin(&mut self, began: Duration, plan: Plan, next: Duration) {
+        let turn = plan.turn();
+        // The others have sealed no further ahead.
+        let most = turn * u32::from(plan.delay_turns);
+        let waited = self.waited + began.saturating_sub(self.due);
+        self.waited = waited
+            .saturating_sub(self.due.saturating_sub(began))
+            .min(most);
         let most = next.as_micros() as i64 / PART;
         let step = self.slew_us.clamp(-most, most);
         self.slew_us -= step;
@@ -181,6 +199,30 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn plan(turn_ms: u16) -> Plan {
+        Plan {
+            ticks: 1,
+            tick_ms: turn_ms,
+            delay_turns: 2,
+        }
+    }
+
+    #[test]
+    fn what_a_peer_has_waited_it_may_make_up_to_the_delay() {
+        let mut clock = Clock::new(MS * 1_000, 2, Duration::ZERO);
+        let mut begin = |at_ms: u32| {
+            clock.begin(MS * at_ms, plan(100), MS * 100);
+            [clock.earliest(), clock.due()].map(|time| time.as_millis())
+        };
+        assert_eq!(begin(1_000), [1_100, 1_100]);
+        assert_eq!(begin(1_170), [1_200, 1_270], "a batch came 70 ms late");
+        assert_eq!(begin(1_220), [1_300, 1_320], "50 ms are made up");
+        assert_eq!(begin(1_300), [1_400, 1_400]);
+        assert_eq!(begin(2_000), [1_900, 2_100], "no more than two turns");
+        clock.skip_to(MS * 5_000);
+        assert_eq!(clock.earliest(), MS * 5_000, "slept");
+    }
+
     #[test]
     fn a_report_moves_turns_no_longer_than_the_next_ones_take() {
         for way_ms in [-30_000, 30_000] {
@@ -200,11 +242,11 @@ mod tests {
         assert_eq!(clock.report(MS * 1_000, 100), [NO_WAY, 90]);
         clock.reported(1, 30, |_| false);
         assert_eq!(clock.ways(1), (Some(90), Some(30)));
-        clock.begin(Duration::ZERO, MS * 100, MS * 100);
+        clock.begin(Duration::ZERO, plan(100), MS * 100);
         assert_eq!(clock.due(), MS * 105, "a third of 30 ms is to do");
-        clock.begin(clock.due(), MS * 100, MS * 100);
+        clock.begin(clock.due(), plan(100), MS * 100);
         assert_eq!(clock.due(), MS * 210);
-        clock.begin(clock.due(), MS * 100, MS * 100);
+        clock.begin(clock.due(), plan(100), MS * 100);
         assert_eq!(clock.due(), MS * 310, "this peer is in line");
     }
 
@@ -214,11 +256,11 @@ mod tests {
         clock.arrived(1, 30);
         clock.report(MS * 1_000, 100);
         clock.reported(1, 90, |_| false);
-        clock.begin(MS * 1_000, MS * 100, MS * 100);
+        clock.begin(MS * 1_000, plan(100), MS * 100);
         assert_eq!(clock.due(), MS * 1_095, "half of 30 ms is to do");
-        clock.begin(clock.due(), MS * 200, MS * 200);
+        clock.begin(clock.due(), plan(200), MS * 200);
         assert_eq!(clock.due(), MS * 1_285);
-        clock.begin(clock.due(), MS * 100, MS * 100);
+        clock.begin(clock.due(), plan(100), MS * 100);
         assert_eq!(clock.due(), MS * 1_385, "this peer is in line");
         clock.reported(1, -400, |at| at == 1);
         assert_eq!(clock.slew_us, 0);

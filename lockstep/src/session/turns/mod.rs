@@ -95,6 +95,8 @@ pub(crate) struct Beginning {
     pub reports_from: u32,
     /// When the next turn is due.
     pub due: Duration,
+    /// Turns that the world may lie behind.
+    pub most_unexecuted: u32,
 }
 
 pub(crate) struct Turns {
@@ -108,6 +110,8 @@ pub(crate) struct Turns {
     arrivals: Arrivals,
     stalls: Stalls,
     stall_limit: Option<Duration>,
+    /// Turns that the world may lie behind.
+    most_unexecuted: u32,
     /// All texts of turns before this one are told.
     told: u32,
     delivery: Delivery,
@@ -128,6 +132,7 @@ impl Turns {
             world,
             reports_from,
             due,
+            most_unexecuted,
         } = beginning;
         let (places, turns) = (&ledger.places, world.turns);
         let (terms, peers) = (&places.start().terms, places.len());
@@ -135,8 +140,13 @@ impl Turns {
         let load = Load::new(now, turns.saturating_sub(world.executed));
         let keyframe_every = keyframe_every.map(|every| terms.turns_in(every));
         Turns {
-            // Alone there is no peer to wait for.
+            // Alone there is no peer to wait for, and none to keep up with: where the game does not poll, the match stands
+            // still.
             stall_limit: stall_limit.filter(|_| peers > 1),
+            most_unexecuted: match peers {
+                1 => 2,
+                _ => most_unexecuted,
+            },
             own: OwnSeats::new(&places.peer(places.me()).seats, &fold),
             sealed: ledger.batches.held(places.me()),
             reports: OwnReports::new(reports_from, world.executed, world.checksum),
@@ -285,7 +295,7 @@ impl Turns {
 
     pub(crate) fn timers(&self, gate: &Gate, ledger: &Ledger, timers: &mut Timers) {
         let told = self.stalls.tell_at();
-        let due = || self.completes(gate, ledger).then_some(self.clock.due());
+        let due = || self.completes(gate, ledger).then(|| self.due(gate, ledger));
         timers.set(Timer::Turn, told.or_else(due));
     }
 
@@ -304,15 +314,24 @@ impl Turns {
 
     /// Whether the next turn is due.
     pub(crate) fn is_due(&self, gate: &Gate, ledger: &Ledger) -> bool {
-        self.completes(gate, ledger) && gate.now >= self.clock.due()
+        self.completes(gate, ledger) && gate.now >= self.due(gate, ledger)
+    }
+
+    /// When the next turn is due: earlier, where all of it has come already, by what this peer has waited.
+    fn due(&self, gate: &Gate, ledger: &Ledger) -> Duration {
+        let (earliest, due) = (self.clock.earliest(), self.clock.due());
+        match earliest < due && self.can_complete(gate, ledger) {
+            true => earliest,
+            false => due,
+        }
     }
 
     /// Completes the next turn, which is due, or waits for it.
-    pub(crate) fn advance(&mut self, gate: &Gate, ledger: &mut Ledger, limits: &Limits) -> Step {
+    pub(crate) fn advance(&mut self, gate: &Gate, ledger: &mut Ledger) -> Step {
         if !self.is_due(gate, ledger) {
             return Step::Idle;
         }
-        if self.can_complete(gate, ledger, limits) {
+        if self.can_complete(gate, ledger) {
             return Step::Complete(self.complete(gate, ledger));
         }
         let due = self.clock.due();
@@ -335,14 +354,9 @@ impl Turns {
         limit.is_some_and(|limit| waited >= limit + more && waited >= least)
     }
 
-    fn can_complete(&self, gate: &Gate, ledger: &Ledger, limits: &Limits) -> bool {
+    fn can_complete(&self, gate: &Gate, ledger: &Ledger) -> bool {
         let (turn, places) = (ledger.window.complete(), &ledger.places);
-        // Alone there is no peer to keep up with: where the game does not poll, the match stands still.
-        let ahead = match places.len() {
-            1 => 2,
-            _ => limits.unexecuted_turns,
-        };
-        let world_follows = turn.saturating_sub(self.executed()) < ahead;
+        let world_follows = turn.saturating_sub(self.executed()) < self.most_unexecuted;
         let disputed = gate.is_disputed && gate.cut.is_none();
         let after_cut = gate.cut.is_some_and(|(cut, _)| turn >= cut);
         if disputed || gate.is_fenced || gate.is_frozen || after_cut || !world_follows {
@@ -370,13 +384,13 @@ impl Turns {
         let mut events = Vec::new();
         let began = match self.stalls.since() {
             Some(_) => gate.now,
-            None => self.clock.due(),
+            None => self.clock.due().min(gate.now),
         };
         if let Some(late) = self.stalls.end(gate.now) {
             events.push(Event::StallEnded { turn, late });
         }
         let next = self.fold.plan.turn();
-        self.clock.begin(began, formed.bundle.plan.turn(), next);
+        self.clock.begin(began, formed.bundle.plan, next);
         ledger.window.push(&formed.bundle);
         self.own.complete(&formed, self.fold.paused_by.is_some());
         self.tell(turn, &formed, ledger, &mut events);

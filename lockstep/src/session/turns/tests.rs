@@ -17,6 +17,7 @@ fn turns(ledger: &Ledger, stall_limit: Option<Duration>) -> Turns {
             checksum: Checksum(0),
         },
         reports_from: 0,
+        most_unexecuted: Limits::default().unexecuted_turns,
         due: Duration::ZERO,
     };
     Turns::new(beginning, ledger, None, stall_limit, Duration::ZERO)
@@ -52,7 +53,7 @@ fn run(turns: &mut Turns, gate: &Gate, ledger: &mut Ledger) -> u32 {
         if turns.is_due(gate, ledger) {
             turns.seal_due(gate, ledger, seal);
         }
-        match turns.advance(gate, ledger, &limits) {
+        match turns.advance(gate, ledger) {
             Step::Complete(_) => turns.hand_out(gate, &ledger.window),
             Step::Idle | Step::Stalled(_) => return ledger.window.complete() - before,
         };
