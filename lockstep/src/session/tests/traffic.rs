@@ -88,3 +88,27 @@ fn a_batch_that_is_lost_is_asked_for_in_time() {
         assert_eq!(stats.late_turns, 0, "peer {at}: {stats:?}");
     }
 }
+
+#[test]
+fn an_outage_of_one_way_holds_up_one_peer_and_no_other() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.mesh.delay = MS * 100;
+    net.run(Duration::from_secs(10));
+    let at_first = [0, 1].map(|at| net.session(at).stats());
+    while net.now() < Duration::from_secs(130) {
+        net.run(net.now() + MS);
+        // More than a batch, and all of its copies.
+        if net.now().as_millis() % 4_000 < 150 {
+            net.lose(|arrival| arrival.to == 1);
+        }
+    }
+    let stalled = [0, 1].map(|at| net.session(at).stats().stalled - at_first[at].stalled);
+    assert!(stalled[1] > MS * 1_000, "{stalled:?}");
+    assert!(
+        stalled[1] < MS * 30 * 170,
+        "a batch rides along: {stalled:?}"
+    );
+    assert!(stalled[0] < stalled[1] / 20, "{stalled:?}");
+    let turns = net.peers[0].turns.len();
+    assert!(turns >= 595, "{turns} turns in 120 s and 10 at first");
+}

@@ -53,6 +53,9 @@ struct Ways {
     direct: [Option<i16>; DIRECT],
     /// The mutual ways at the last reports of the other peer, the newest first.
     mutual: [Option<i32>; OF_LATE],
+    /// The least and the most that this peer had waited when it sealed, since the last report of the other peer and before:
+    /// a way that is longer by the difference tells nothing of the link.
+    waited: [Option<(Duration, Duration)>; 2],
 }
 
 impl Ways {
@@ -70,10 +73,24 @@ impl Ways {
     }
 
     fn is_of_copy(&self) -> bool {
+        if self.uneven_ms() > i64::from(OF_A_COPY_MS) {
+            return true;
+        }
         let least = self.mutual.iter().flatten().min();
         least
             .zip(self.mutual[0])
             .is_some_and(|(least, newest)| newest > *least + OF_A_COPY_MS)
+    }
+
+    /// By how much of what it had waited this peer has sealed later at one time than at another.
+    fn uneven_ms(&self) -> i64 {
+        let waited = || self.waited.iter().flatten();
+        let least = waited().map(|(least, _)| *least).min();
+        let most = waited().map(|(_, most)| *most).max();
+        let uneven = most
+            .unwrap_or_default()
+            .saturating_sub(least.unwrap_or_default());
+        uneven.as_millis() as i64
     }
 
     /// How far this peer is ahead of the other one, in milliseconds, if both have reported. A peer with
@@ -120,6 +137,10 @@ impl Clock {
         self.waited = waited
             .saturating_sub(self.due.saturating_sub(began))
             .min(most);
+        for ways in &mut self.ways {
+            let (least, most) = ways.waited[0].unwrap_or((self.waited, self.waited));
+            ways.waited[0] = Some((least.min(self.waited), most.max(self.waited)));
+        }
         let most = next.as_micros() as i64 / PART;
         let step = self.slew_us.clamp(-most, most);
         self.slew_us -= step;
@@ -137,9 +158,11 @@ impl Clock {
         *here = Some(here.map_or(way, |longest| longest.max(way)));
     }
 
-    /// A peer reports the way of this one's batches there. The `gone` are out of line for good.
-    pub(super) fn reported(&mut self, at: usize, way_ms: i16, gone: impl Fn(usize) -> bool) {
+    /// A peer reports the way of this one's batches there. The `gone` are out of line for good. How much longer the way may
+    /// be, in milliseconds, for what this peer had waited.
+    pub(super) fn reported(&mut self, at: usize, way_ms: i16, gone: impl Fn(usize) -> bool) -> i64 {
         self.ways[at].reported(way_ms);
+        let uneven_ms = self.ways[at].uneven_ms();
         let of = self.ways.iter().enumerate();
         let of = of.filter(|(at, _)| !gone(*at));
         let mut ahead: Vec<i64> = of.filter_map(|(_, ways)| ways.ahead()).collect();
@@ -159,6 +182,9 @@ impl Clock {
             0
         };
         self.slew_us = slew_us.clamp(-MOST_SLEW_US, MOST_SLEW_US);
+        // Batches that are on their way count for the next report as well.
+        self.ways[at].waited = [None, self.ways[at].waited[0]];
+        uneven_ms
     }
 
     /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
@@ -273,7 +299,9 @@ mod tests {
             (1..=others.len()).for_each(|at| clock.arrived(at, 50));
             clock.report(MS * 1_000, 100);
             let told = others.iter().enumerate();
-            told.for_each(|(at, there)| clock.reported(at + 1, *there, |_| false));
+            for (at, there) in told {
+                clock.reported(at + 1, *there, |_| false);
+            }
             clock.slew_us
         };
         assert_eq!(slew_us(&[110, 110, 110]), -15_000);
@@ -298,6 +326,28 @@ mod tests {
         // A slower link is all that there is, after a while.
         let slews: Vec<i64> = (4..13).map(|second| slew(second, 180, 120)).collect();
         assert_eq!((&slews[..7], slews[8]), (&[0; 7][..], 10_000));
+    }
+
+    #[test]
+    fn a_way_tells_nothing_of_clocks_where_this_peer_has_sealed_late_once() {
+        let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
+        let mut report = |second: u32, there: i16, late_ms: &[i64]| {
+            for late_ms in late_ms {
+                let due_ms = clock.due().as_millis() as i64;
+                clock.begin(MS * (due_ms + late_ms) as u32, plan(200), MS * 200);
+            }
+            clock.arrived(1, 60);
+            clock.report(MS * 1_000 * second, 200);
+            let uneven_ms = clock.reported(1, there, |_| false);
+            (uneven_ms, clock.slew_us)
+        };
+        assert_eq!(report(1, 60, &[0, 0]), (0, 0));
+        assert_eq!(report(2, 68, &[10, -10]), (10, 0), "in line");
+        assert_eq!(report(3, 210, &[150, -150]), (150, 0));
+        assert_eq!(report(4, 210, &[0]), (150, 0), "some were on their way");
+        assert_eq!(report(5, 60, &[0]), (0, 0));
+        assert_eq!(report(6, 160, &[100]).0, 100);
+        assert_eq!(report(7, 160, &[0, 0]).0, 0, "it stays behind");
     }
 
     #[test]

@@ -59,8 +59,8 @@ impl Leads {
         }
     }
 
-    /// A peer reports the longest way of this one's batches there.
-    pub(super) fn note_report(&mut self, at: usize, way_ms: i16) {
+    /// A peer reports the longest way of this one's batches there, in milliseconds.
+    pub(super) fn note_report(&mut self, at: usize, there_ms: i64) {
         let of = &mut self.0[at];
         if of.came.len() < LEAST_BATCHES {
             return;
@@ -74,9 +74,8 @@ impl Leads {
         came.sort_unstable();
         // Even on a bad link one batch in four comes at once, as do the probes that measure the round trip.
         let (good, worst) = (came[came.len() / 4], came[came.len() - 1]);
-        let there = i64::from(way_ms);
         // The report is of the worst, which is taken to be as bad there as here.
-        let late = good + there - (worst - good) - of.round_trip.as_millis() as i64;
+        let late = good + there_ms - (worst - good) - of.round_trip.as_millis() as i64;
         of.late.truncate(KEPT - 1);
         of.late.push_front(late.clamp(-30_000, 30_000) as i16);
         if of.late.len() >= ENOUGH {
@@ -143,7 +142,7 @@ mod tests {
                 leads.note(at, (late_ms + behind_ms + way(batch), true), rtt);
             }
             let worst = (0..5).map(|batch| way(batch + 2)).max().unwrap_or(0);
-            leads.note_report(at, (worst - behind_ms) as i16);
+            leads.note_report(at, worst - behind_ms);
         }
     }
 

@@ -534,8 +534,8 @@ impl Turns {
     /// A peer reports the way of this one's batches there.
     pub(crate) fn note_way(&mut self, at: usize, way_ms: i16, ledger: &Ledger) {
         let gone = |at| ledger.batches.is_gone(at);
-        self.clock.reported(at, way_ms, gone);
-        self.leads.note_report(at, way_ms);
+        let uneven_ms = self.clock.reported(at, way_ms, gone);
+        self.leads.note_report(at, i64::from(way_ms) - uneven_ms);
     }
 
     /// The game is to be told of a stall now: how long it lasts.
