@@ -3,7 +3,8 @@
 //! A copy leaves when it can still help. With the time at which the other end needs a batch, its way there and the jitter,
 //! there is a last useful moment. Where the other end can ask before that for a batch that has not come, the copy waits
 //! until it asks, if losses are seldom: nothing is acknowledged but with what leaves anyway. Else so many copies leave as
-//! the loss asks for, spread over what is left. Where losses are not seldom, acknowledgements are waited for, and end them.
+//! the loss asks for, spread over what is left; and where losses may be outages, the batch of a turn rides along with the
+//! next one. Where losses are not seldom, acknowledgements are waited for, and end them.
 //! Once the batch is late, copies follow at the pulse of the link.
 
 use std::collections::VecDeque;
@@ -324,6 +325,27 @@ mod tests {
         assert!(waits(&copies, 508), "no acknowledgement came with the next");
         copies.lacking(ms(110), &link(100, 0));
         assert!(waits(&copies, 110), "asked for");
+    }
+
+    #[test]
+    fn a_batch_rides_along_once_where_outages_may_be_and_no_answer_came() {
+        let mut copies = known();
+        copies.left(7, ms(0), false);
+        copies.left(7, ms(8), true);
+        let rides = |now, link: &Measured| copies.rides_along(7, ms(now), link);
+        assert!(rides(200, &link(300, 3)));
+        assert!(!rides(400, &link(300, 3)), "once");
+        assert!(!rides(200, &link(300, 1)), "losses are rare");
+        assert!(!rides(200, &link(100, 3)), "an answer comes sooner");
+        let short = Measured {
+            is_short: true,
+            ..link(300, 3)
+        };
+        assert!(!rides(200, &short));
+        assert!(
+            !copies.rides_along(8, ms(200), &link(300, 3)),
+            "it has not left"
+        );
     }
 
     #[test]
