@@ -3,8 +3,8 @@
 //! No wall clock. A way is the time from the sealing of a batch to its arrival, if both clocks agree. The offset between two
 //! peers is half the difference of their mutual ways; a peer that is ahead of the median slows down, and one that is behind
 //! it makes haste: else all would fall back to where no batch has any time to spare. What it has waited for a batch it makes
-//! up at once, before that is seen by others. The sum of both does not depend on clocks: where it is more than of late, a batch was lost on the way and came as a copy, and the two
-//! ways tell nothing of the offset.
+//! up at once, before others see it. The sum of both ways does not depend on clocks: where it is more than of late, a batch
+//! was lost and came as a copy, and the two ways tell nothing of the offset.
 
 use crate::Plan;
 use crate::log::NO_WAY;
