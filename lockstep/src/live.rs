@@ -597,8 +597,8 @@ impl Drop for Live {
     }
 }
 
-/// The network of the configuration, or the default one: QUIC, for a peer that was in the match before with the key of that
-/// run, and on its port where that is free.
+/// The network of the configuration, or the default one: QUIC. A peer that was in the match before has the key of that run,
+/// and its port where that is free.
 fn network_of(config: &mut Config, earlier: Option<&Rejoin>) -> Result<Network, Error> {
     if let Some(network) = config.network.take() {
         return Ok(network);

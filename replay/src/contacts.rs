@@ -121,7 +121,8 @@ pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
         return Err(Error::OtherMatch);
     }
     refuse_ended(&reader)?;
-    let kept = contacts(replay, &reader)?;
+    // Without them the key is looked for among those of the match.
+    let kept = contacts(replay, &reader).unwrap_or_default();
     let player = kept.first().map(|own| own.peer);
     load(&mut reader, Rejoin::from(ticket).contacts, player)
 }

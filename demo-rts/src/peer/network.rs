@@ -5,7 +5,7 @@ use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
 use crate::options::{Impair, ways_in};
-use lockstep::quic::{Identity, Impairments, QuicConfig};
+use lockstep::quic::{Identity, IdentityError, Impairments, QuicConfig};
 use lockstep::sign::Signer as _;
 use lockstep::{Network, Rejoin};
 use std::net::SocketAddr;
@@ -29,12 +29,20 @@ fn config(
     let mut config = match (key, &common.identity, earlier) {
         (KeyChoice::Ephemeral, ..) => QuicConfig::new(fresh_key()?),
         (KeyChoice::Kept, Some(path), _) => QuicConfig::new(Identity::at(path)?),
-        (KeyChoice::Kept, None, Some(from)) => QuicConfig::new(Identity::of_earlier_run(from)?),
+        (KeyChoice::Kept, None, Some(from)) => QuicConfig::new(kept_key(from)?),
         (KeyChoice::Kept, None, None) => QuicConfig::new(Identity::default_for_user()?),
     };
     config.listen = listen;
     config.impairments = common.impair.as_ref().map(impairments);
     Ok(config)
+}
+
+/// The key that the earlier run has played with.
+fn kept_key(from: &Rejoin) -> Result<Identity, Problem> {
+    Identity::of_earlier_run(from).map_err(|why| match why {
+        IdentityError::NoPlace => Problem::KeyWithoutSeat,
+        why => why.into(),
+    })
 }
 
 /// The network of a peer with a seat in the match. It listens on the port of its earlier run where that is free: the

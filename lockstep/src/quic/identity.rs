@@ -97,8 +97,8 @@ impl Identity {
         first_among(user_folder()?.data_dir(), peers)
     }
 
-    /// Which of this user's identities an earlier run has played with: [`Rejoin::player`], or, where that is not known, the
-    /// first one with a place in the match. Without a log the other peers check it: then it is
+    /// Which of this user's identities an earlier run has played with: that of [`Rejoin::player`]. Where it is not known, it
+    /// is the first one with a place in the match. Without a log the other peers check it: then it is
     /// [`default_for_user`](Self::default_for_user).
     ///
     /// # Errors
@@ -234,7 +234,7 @@ fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
 }
 
 fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
-    let mut locked = None;
+    let mut unusable = None;
     for path in usual_paths(folder).take_while(|path| path.exists()) {
         // Some systems let no other process read what is locked.
         let peer = peer_in(&path);
@@ -243,13 +243,13 @@ fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, Iden
         }
         match Identity::at(path) {
             Ok(identity) if peers.contains(&identity.peer()) => return Ok(Some(identity)),
-            Err(error @ IdentityError::Locked { .. }) if peer.is_some() => return Err(error),
-            Err(error @ IdentityError::Locked { .. }) => locked = Some(error),
+            Err(error) if peer.is_some() => unusable = Some(error),
+            Err(error @ IdentityError::Locked { .. }) => unusable = Some(error),
             // An unreadable file holds no key.
             Ok(_) | Err(_) => {}
         }
     }
-    locked.map_or(Ok(None), Err)
+    unusable.map_or(Ok(None), Err)
 }
 
 fn of_earlier_run(folder: &Path, from: &Rejoin) -> Result<Identity, IdentityError> {
@@ -264,7 +264,7 @@ fn of_earlier_run(folder: &Path, from: &Rejoin) -> Result<Identity, IdentityErro
     found.ok_or(IdentityError::NoPlace)
 }
 
-/// Whose identity a file holds. Does not lock it, so that no other process passes it over in the meantime.
+/// Whose identity a file holds. The file is not locked for it, so that no other process passes it over in the meantime.
 fn peer_in(path: &Path) -> Option<PeerId> {
     let mut text = Vec::new();
     let file = File::open(path).ok()?;

@@ -3,8 +3,8 @@
 //! A copy leaves when it can still help. With the time at which the other end needs a batch, its way there and the jitter,
 //! there is a last useful moment. Where the other end can ask before that for a batch that has not come, the copy waits
 //! until it asks, if losses are seldom: nothing is acknowledged but with what leaves anyway. Else so many copies leave as
-//! the loss asks for, spread over what is left; and where losses may be outages, the batch of a turn rides along with the
-//! next one. Where losses are not seldom, acknowledgements are waited for, and end them.
+//! the loss asks for, spread over what is left. Where losses may be outages, the batch of a turn rides along with the next
+//! one. Where losses are not seldom, acknowledgements are waited for, and end them.
 //! Once the batch is late, copies follow at the pulse of the link.
 
 use std::collections::VecDeque;
@@ -167,8 +167,8 @@ impl Copies {
         !link.loses_seldom() || self.acknowledged < ENOUGH || of.is_some_and(is_overdue)
     }
 
-    /// Whether the batch of a turn, which may not have come, leaves again in the packet of the next batch: an outage may have
-    /// taken all copies, and the next packet comes sooner than what the other end could ask for.
+    /// Whether the batch of a turn leaves once more, in the packet of the next batch: an outage may have taken all copies. That
+    /// packet comes sooner than what the other end could ask for.
     pub(crate) fn rides_along(&self, turn: u32, now: Duration, link: &Measured) -> bool {
         let of = self.sent.iter().find(|sent| sent.turn == turn);
         let lately = |sent: &Sent| sent.first + link.turn * 3 / 2 > now;

@@ -1,10 +1,10 @@
 //! The clock of turns: when the next one is due, and how this peer falls in line with the others.
 //!
 //! No wall clock. A way is the time from the sealing of a batch to its arrival, if both clocks agree. The offset between two
-//! peers is half the difference of their mutual ways; a peer that is ahead of the median slows down, and one that is behind
-//! it makes haste: else all would fall back to where no batch has any time to spare. What it has waited for a batch it makes
-//! up at once, before others see it. The sum of both ways does not depend on clocks: where it is more than of late, a batch
-//! was lost and came as a copy, and the two ways tell nothing of the offset.
+//! peers is half the difference of their mutual ways. A peer that is ahead of the median slows down, and one that is behind
+//! it makes haste: else all would fall back to where no batch has any time to spare. What a peer has waited for a batch it
+//! makes up at once, before others see it. The sum of both ways does not depend on clocks. Where it is more than of late, a
+//! batch was lost and came as a copy, and the two ways tell nothing of the offset.
 
 use crate::Plan;
 use crate::log::NO_WAY;
@@ -53,8 +53,8 @@ struct Ways {
     direct: [Option<i16>; DIRECT],
     /// The mutual ways at the last reports of the other peer, the newest first.
     mutual: [Option<i32>; OF_LATE],
-    /// The least and the most that this peer had waited when it sealed, since the last report of the other peer and before:
-    /// a way that is longer by the difference tells nothing of the link.
+    /// The least and the most that this peer had waited when it sealed, since the last report of the other peer and before.
+    /// A way that is longer by the difference tells nothing of the link.
     waited: [Option<(Duration, Duration)>; 2],
 }
 
@@ -116,7 +116,7 @@ impl Clock {
         self.due
     }
 
-    /// When the next turn may begin, where all of it has come. A peer that has waited for a batch makes that up at once: else
+    /// When the next turn may begin, where all of it has come. A peer that has waited for a batch makes that up at once. Else
     /// its own batches would come late until it is in line again, and the others would wait for them.
     pub(super) fn earliest(&self) -> Duration {
         self.due.saturating_sub(self.waited)
@@ -134,9 +134,12 @@ impl Clock {
         // The others have sealed no further ahead.
         let most = turn * u32::from(plan.delay_turns);
         let waited = self.waited + began.saturating_sub(self.due);
-        self.waited = waited
-            .saturating_sub(self.due.saturating_sub(began))
-            .min(most);
+        self.waited = match self.ways.len() {
+            1 => Duration::ZERO,
+            _ => waited
+                .saturating_sub(self.due.saturating_sub(began))
+                .min(most),
+        };
         for ways in &mut self.ways {
             let (least, most) = ways.waited[0].unwrap_or((self.waited, self.waited));
             ways.waited[0] = Some((least.min(self.waited), most.max(self.waited)));
@@ -158,8 +161,8 @@ impl Clock {
         *here = Some(here.map_or(way, |longest| longest.max(way)));
     }
 
-    /// A peer reports the way of this one's batches there. The `gone` are out of line for good. How much longer the way may
-    /// be, in milliseconds, for what this peer had waited.
+    /// A peer reports the way of this one's batches there. The `gone` are out of line for good. Returns how much longer the
+    /// way may be, in milliseconds, for what this peer had waited.
     pub(super) fn reported(&mut self, at: usize, way_ms: i16, gone: impl Fn(usize) -> bool) -> i64 {
         self.ways[at].reported(way_ms);
         let uneven_ms = self.ways[at].uneven_ms();
@@ -247,6 +250,9 @@ mod tests {
         assert_eq!(begin(2_000), [1_900, 2_100], "no more than two turns");
         clock.skip_to(MS * 5_000);
         assert_eq!(clock.earliest(), MS * 5_000, "slept");
+        let mut alone = Clock::new(MS * 1_000, 1, Duration::ZERO);
+        alone.begin(MS * 1_070, plan(100), MS * 100);
+        assert_eq!(alone.earliest(), MS * 1_170);
     }
 
     #[test]

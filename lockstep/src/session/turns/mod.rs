@@ -535,7 +535,11 @@ impl Turns {
     pub(crate) fn note_way(&mut self, at: usize, way_ms: i16, ledger: &Ledger) {
         let gone = |at| ledger.batches.is_gone(at);
         let uneven_ms = self.clock.reported(at, way_ms, gone);
-        self.leads.note_report(at, i64::from(way_ms) - uneven_ms);
+        let way_ms = i64::from(way_ms);
+        // None is shorter than without a wait, and another peer may cause waits.
+        let least = self.clock.way_there(at).map_or(way_ms, i64::from);
+        let even = (way_ms - uneven_ms).max(least.min(way_ms));
+        self.leads.note_report(at, even);
     }
 
     /// The game is to be told of a stall now: how long it lasts.
