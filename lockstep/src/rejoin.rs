@@ -11,7 +11,7 @@ pub struct Rejoin {
     pub match_id: MatchId,
     /// Where its peers may be dialled: those of [`Event::Contacts`](crate::Event::Contacts), or a ticket's host. One is enough.
     pub contacts: Vec<Contact>,
-    /// The peer whose earlier run it was, where that is known: its key and its port are to be used again, as the default network does.
+    /// The peer that the earlier run was, where that is known. The default network takes its key and its port again.
     pub player: Option<PeerId>,
     /// Turns and roster changes that the earlier run has logged, from the first on. `None`: all is fetched.
     pub log: Option<EncodedLog>,

@@ -91,8 +91,8 @@ impl Identity {
     /// with it. Makes nothing.
     ///
     /// # Errors
-    /// [`IdentityError::Locked`] where none is found and another process uses one that is one of them, or that cannot be
-    /// read while it is used; and [`IdentityError::NoHome`].
+    /// [`IdentityError::NoHome`]. Where none is found: the cause why one of them cannot be used, and
+    /// [`IdentityError::Locked`] where another process uses a file that cannot be read meanwhile.
     pub fn default_for_user_among(peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
         first_among(user_folder()?.data_dir(), peers)
     }
@@ -264,7 +264,7 @@ fn of_earlier_run(folder: &Path, from: &Rejoin) -> Result<Identity, IdentityErro
     found.ok_or(IdentityError::NoPlace)
 }
 
-/// Whose identity a file holds. The file is not locked for it, so that no other process passes it over in the meantime.
+/// The peer of the identity in a file. The file stays unlocked, so that no other process passes it over meanwhile.
 fn peer_in(path: &Path) -> Option<PeerId> {
     let mut text = Vec::new();
     let file = File::open(path).ok()?;
