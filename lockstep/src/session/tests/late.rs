@@ -37,8 +37,8 @@ fn joiner_that_follows_to_the_end_learns_the_end() {
     let (mut followed, mut admitted) = (0, 0);
     for (peers, decided) in [(3, false), (3, true), (2, false), (2, true)] {
         let late = peers - 1;
-        // The others are at turn 99 after 22.7 seconds.
-        for after in (21_260..=22_660).step_by(140) {
+        // The others are at turn 99 after 23.1 seconds.
+        for after in (21_660..=23_060).step_by(140) {
             let case = format!("{peers} peers, decided: {decided}, after {after} ms");
             let mut net = Net::late(peers, decided, Duration::from_millis(after));
             net.run(Duration::from_secs(26));

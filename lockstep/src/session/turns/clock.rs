@@ -56,12 +56,18 @@ struct Ways {
     /// The least and the most that this peer had waited when it sealed, since the last report of the other peer and before.
     /// A way that is longer by the difference tells nothing of the link.
     waited: [Option<(Duration, Duration)>; 2],
+    /// Reports in a row of which that is true.
+    uneven: usize,
 }
 
 impl Ways {
     /// The other peer has reported. Mutual ways are known once both have.
     fn reported(&mut self, way_ms: i16) {
         self.there = Some(way_ms);
+        self.uneven = match self.uneven_ms() > i64::from(OF_A_COPY_MS) {
+            true => self.uneven + 1,
+            false => 0,
+        };
         if let Some(here) = self.reported {
             self.mutual.rotate_right(1);
             self.mutual[0] = Some(i32::from(way_ms) + i32::from(here));
@@ -73,7 +79,8 @@ impl Ways {
     }
 
     fn is_of_copy(&self) -> bool {
-        if self.uneven_ms() > i64::from(OF_A_COPY_MS) {
+        // Waits without end say nothing of the last ones: another peer may cause them.
+        if (1..=OF_LATE).contains(&self.uneven) {
             return true;
         }
         let least = self.mutual.iter().flatten().min();
@@ -131,14 +138,13 @@ impl Clock {
     /// A turn of this plan begins, later or earlier than it was due, and then one of this length.
     pub(super) fn begin(&mut self, began: Duration, plan: Plan, next: Duration) {
         let turn = plan.turn();
-        // The others have sealed no further ahead.
-        let most = turn * u32::from(plan.delay_turns);
-        let waited = self.waited + began.saturating_sub(self.due);
-        self.waited = match self.ways.len() {
-            1 => Duration::ZERO,
-            _ => waited
-                .saturating_sub(self.due.saturating_sub(began))
-                .min(most),
+        // The others have sealed no further ahead. Where this peer has waited for much longer, they stood still as well.
+        let delay = turn * u32::from(plan.delay_turns);
+        let late = began.saturating_sub(self.due);
+        let made_up = self.due.saturating_sub(began);
+        self.waited = match self.ways.len() > 1 && late <= delay * 2 {
+            true => (self.waited + late).saturating_sub(made_up).min(delay),
+            false => Duration::ZERO,
         };
         for ways in &mut self.ways {
             let (least, most) = ways.waited[0].unwrap_or((self.waited, self.waited));
@@ -177,6 +183,8 @@ impl Clock {
             least(ahead.len() / 2),
         );
         let slew_us = if lower > AHEAD_MS {
+            // It has nothing to make up.
+            self.waited = Duration::ZERO;
             lower * 1_000 / 3
         } else if upper < -BEHIND_MS {
             // No batch has time to spare meanwhile.
@@ -247,12 +255,28 @@ mod tests {
         assert_eq!(begin(1_170), [1_200, 1_270], "a batch came 70 ms late");
         assert_eq!(begin(1_220), [1_300, 1_320], "50 ms are made up");
         assert_eq!(begin(1_300), [1_400, 1_400]);
-        assert_eq!(begin(2_000), [1_900, 2_100], "no more than two turns");
+        assert_eq!(begin(1_750), [1_650, 1_850], "no more than two turns");
+        assert_eq!(begin(1_850), [1_750, 1_950]);
+        assert_eq!(begin(2_400), [2_500, 2_500], "all stood still");
+        begin(2_600);
         clock.skip_to(MS * 5_000);
         assert_eq!(clock.earliest(), MS * 5_000, "slept");
         let mut alone = Clock::new(MS * 1_000, 1, Duration::ZERO);
         alone.begin(MS * 1_070, plan(100), MS * 100);
         assert_eq!(alone.earliest(), MS * 1_170);
+    }
+
+    #[test]
+    fn a_peer_that_is_ahead_has_nothing_to_make_up() {
+        let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
+        clock.begin(MS * 150, plan(200), MS * 200);
+        assert_eq!(clock.due() - clock.earliest(), MS * 150);
+        clock.begin(clock.due(), plan(200), MS * 200);
+        clock.arrived(1, 190);
+        clock.report(MS * 1_000, 200);
+        clock.reported(1, 40, |_| false);
+        assert!(clock.slew_us > 0, "it is 75 ms ahead");
+        assert_eq!(clock.earliest(), clock.due());
     }
 
     #[test]
@@ -354,6 +378,10 @@ mod tests {
         assert_eq!(report(5, 60, &[0]), (0, 0));
         assert_eq!(report(6, 160, &[100]).0, 100);
         assert_eq!(report(7, 160, &[0, 0]).0, 0, "it stays behind");
+        // Another peer that has it wait now and then keeps it out of line for a while.
+        let slews: Vec<i64> = (8..18).map(|at| report(at, 40, &[20, -20]).1).collect();
+        assert!(slews[..7].iter().all(|slew_us| *slew_us == 0), "{slews:?}");
+        assert!(slews[9] > 0, "{slews:?}");
     }
 
     #[test]

@@ -270,7 +270,7 @@ impl Turns {
     pub(crate) fn due_in_ms(&self, turns: u32, complete: u32, now: Duration) -> i32 {
         let ahead = i64::from(turns) - i64::from(complete);
         let turn = self.fold.plan.turn().as_millis() as i64;
-        let due = self.clock.due().as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
+        let due = self.clock.earliest().as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
         due.clamp(-600_000, 600_000) as i32
     }
 
