@@ -41,7 +41,8 @@ impl Judge {
             let calm = running.contains(peer)
                 && notes(peer).silent_until <= self.now
                 && !is_quorum(roster, |by| {
-                    running.contains(by) && self.wants_gone(*by, *peer)
+                    let is_hostile = self.scenario.is_hostile(*by) && !notes(by).crashed;
+                    is_hostile || running.contains(by) && self.was_held_up(*by, *peer)
                 });
             calm && (reopens || !notes(peer).is_out && self.peers[*peer].log.start.is_some())
         });
@@ -67,19 +68,14 @@ impl Judge {
         self.note_tenures();
     }
 
-    /// Whether a peer may want another one to go soon, which has held it up for long.
-    fn wants_gone(&self, by: usize, peer: usize) -> bool {
-        let file = &self.peers[by];
-        let place = self.places.iter().position(|of| *of == peer);
-        let own = file
-            .log
-            .start
-            .as_ref()
-            .zip(place)
-            .map(|(start, at)| &start.roster[at]);
-        let seat = own.and_then(|own| own.seats.first().copied());
-        let long = seat.is_some_and(|seat| file.stalled_on(seat) > HELD_UP);
-        by != peer && (long || self.scenario.is_hostile(by))
+    /// Whether another peer has held up a peer for so long that the latter may want to go on without it.
+    fn was_held_up(&self, peer: usize, by: usize) -> bool {
+        let file = &self.peers[peer];
+        let place = self.places.iter().position(|of| *of == by);
+        let roster = file.log.start.as_ref().map(|start| &start.roster);
+        let seats = roster.zip(place).map(|(roster, at)| &roster[at].seats);
+        let seat = seats.and_then(|seats| seats.first().copied());
+        seat.is_some_and(|seat| file.stalled_on(seat) > HELD_UP)
     }
 
     /// Notes which peers outside are in rosters of core peers now.
