@@ -232,10 +232,7 @@ impl Peer {
             leaving: false,
             extension_votes: common.patient.then_some(0),
             playing: false,
-            rejoining: matches!(
-                part,
-                Part::Rejoin { .. } | Part::Reopen { .. } | Part::Branch { .. }
-            ),
+            rejoining: part.from().is_some(),
             seeks: matches!(part, Part::Rejoin { .. }),
             reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),

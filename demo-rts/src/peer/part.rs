@@ -122,7 +122,7 @@ impl Part<'_> {
     }
 
     /// What is known of the match that this part is in already.
-    pub(super) fn from(&self) -> Option<&Rejoin> {
+    pub(crate) fn from(&self) -> Option<&Rejoin> {
         match self {
             Part::Rejoin { from, .. } | Part::Reopen { from, .. } | Part::Branch { from, .. } => {
                 Some(from)

@@ -13,7 +13,14 @@ use std::time::Duration;
 
 type Failure = Box<dyn std::error::Error>;
 
-fn main() -> Result<ExitCode, Failure> {
+fn main() -> ExitCode {
+    run().unwrap_or_else(|why| {
+        eprintln!("first-game: {why}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> Result<ExitCode, Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {

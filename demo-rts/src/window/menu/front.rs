@@ -259,8 +259,8 @@ impl Front {
         let mut notes = Vec::new();
         match self.try_begin(part, bots, &common, ready, KeyChoice::Kept, &mut notes) {
             Ok(peer) => Ok(Begun { peer, notes }),
-            // Without a saved key a player can play, but not rejoin.
-            Err(Problem::Identity(why)) if !matches!(part, Part::Rejoin { .. }) => {
+            // Without a saved key a player can play a new match, but not come back to one.
+            Err(Problem::Identity(why)) if part.from().is_none() => {
                 notes.clear();
                 notes.push(words::no_identity(&why.to_string()));
                 let key = KeyChoice::Ephemeral;
