@@ -319,14 +319,15 @@ impl Joiner {
         }
     }
 
-    /// Tells members of the decision that admits this peer, or of the newest one in its log: all others that knew of it may
-    /// be gone, and without it the rest may be no quorum.
+    /// Tells members of the decision that admits this peer, or of the newest one in its log or in that of its earlier run: all
+    /// others that knew of it may be gone, and without it the rest may be no quorum.
     fn forward_decision(&self, core: &mut Core) {
         let Some(known) = &self.known else {
             return;
         };
         let ahead = known.log.ahead();
-        let newest = ahead.changes().last();
+        let changes = ahead.changes().iter().chain(&self.logged);
+        let newest = changes.max_by_key(|change| change.epoch);
         let newest = newest.filter(|change| change.reopening.is_none());
         let Some(change) = self.decided().or(newest) else {
             return;

@@ -47,6 +47,8 @@ pub(crate) struct Joiner {
     /// What others have signed of the earlier run's log, and what comes of it once it is known how the match began.
     attests: Vec<SignedBatch>,
     testimony: Option<Testimony>,
+    /// The newest roster change that the earlier run has logged: all others that knew of it may be gone.
+    logged: Option<RosterChange>,
     /// The epoch and turns up to which the others' history was compared with that.
     compared: (u32, u32),
     /// Its player's word to go on by any history: it follows the others' from the beginning.
@@ -138,6 +140,7 @@ impl Joiner {
             attests,
             accepts_other_history,
             testimony: None,
+            logged: None,
             compared: (0, 0),
             sources: Sources::new(core.now, contacts),
             gathering: Gathering::new(None),

@@ -263,6 +263,7 @@ impl Joiner {
         let own = own.filter(|_| !self.accepts_other_history);
         if let Some(own) = own.filter(|_| self.testimony.is_none()) {
             let recorded = VerifiedLog::of(start.clone(), own.records(), signer);
+            self.logged = recorded.head().changes().last().cloned();
             self.testimony = Some(Testimony::of(&recorded, me, &self.attests, signer));
         }
         // Its last turns may have been provisional.
