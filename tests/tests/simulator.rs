@@ -15,7 +15,7 @@ const FOUND: [u64; 19] = [
 ];
 
 /// The same, of sweeps: the seed at which one began, and how much later each of these was.
-const SWEPT: [(u64, &[u64]); 50] = [
+const SWEPT: [(u64, &[u64]); 51] = [
     (
         1_795_528_883_000,
         &[
@@ -75,6 +75,7 @@ const SWEPT: [(u64, &[u64]); 50] = [
     (1_795_824_775_000, &[366]),
     (1_795_830_203_000, &[905]),
     (49_001_795_830_203_000, &[152]),
+    (1_795_879_234_000, &[168]),
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -10,8 +10,16 @@ use crate::{EndReason, LogHash, SeatInfo, TurnNumber};
 #[derive(Default)]
 pub(crate) struct Testimony {
     signed: Vec<Signed>,
-    /// Its epoch, so many turns, and the hash after them. The recording of a killed process may lack the signatures.
-    recorded: Option<(u32, u32, LogHash)>,
+    /// The recording of a killed process may lack the signatures.
+    recorded: Option<Recorded>,
+}
+
+/// The turns of a recording that no fault takes back.
+struct Recorded {
+    epoch: u32,
+    turns: u32,
+    /// Hashes of the recorded log after so many turns, after one less, and so on, up to those that a reopening may take back.
+    hashes: Vec<LogHash>,
 }
 
 /// A peer has signed the log of an epoch up to a turn.
@@ -53,8 +61,14 @@ impl Testimony {
             })
         });
         let recorded = log.head().turns().checked_sub(LONGEST_DELAY);
-        let epoch = log.head().epoch();
-        let recorded = recorded.and_then(|turns| Some((epoch, turns, log.hash_after(turns)?)));
+        let recorded = recorded.map(|turns| {
+            let last = (turns.saturating_sub(LONGEST_DELAY)..=turns).rev();
+            Recorded {
+                epoch: log.head().epoch(),
+                turns,
+                hashes: last.map_while(|turns| log.hash_after(turns)).collect(),
+            }
+        });
         Testimony {
             signed: signed.collect(),
             recorded,
@@ -68,11 +82,22 @@ impl Testimony {
     }
 
     fn contradicted_by_recording(&self, log: &VerifiedLog, head: &Head) -> Option<Contradiction> {
-        let (epoch, turns, hash) = self.recorded?;
+        let Recorded {
+            epoch,
+            turns,
+            ref hashes,
+        } = *self.recorded.as_ref()?;
         let mut later = head.changes().iter().filter(|change| change.epoch >= epoch);
+        // A quorum reopens the match, of which some have lost turns with their disks.
+        let reopened = later
+            .clone()
+            .filter(|change| change.reopening.is_some())
+            .map(|change| change.value.cut);
+        let counts = reopened.min().map_or(turns, |cut| cut.min(turns));
         // Turns that a proved cheat has sealed twice are taken back.
         let retracted = later.any(|change| !change.value.cheats.is_empty());
-        let differs = head.turns() > turns && log.hash_after(turns) != Some(hash);
+        let own = hashes.get((turns - counts) as usize);
+        let differs = head.turns() > turns && log.hash_after(counts).as_ref() != own;
         (differs && !retracted).then(|| Contradiction {
             peers: Peers::default(),
             turn: TurnNumber(turns.saturating_sub(1)),
