@@ -20,6 +20,7 @@ mod sleep;
 mod slow;
 mod stats;
 mod traffic;
+mod uplink;
 
 use super::*;
 use crate::harness::peer_id as id;

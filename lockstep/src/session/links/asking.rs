@@ -28,11 +28,12 @@ impl Asking {
             return expected;
         }
         let gap = match self.times {
-            ..AT_ONCE => AGAIN_WITHIN,
+            ..AT_ONCE if !link.is_short => AGAIN_WITHIN,
             // A link may carry what it is asked for no sooner, or its peer have nothing to send.
             times => {
                 let answered = link.acknowledged_within().max(link.pulse);
-                let doublings = u32::from(times - AT_ONCE).min(MOST_DOUBLINGS);
+                let at_once = if link.is_short { 1 } else { AT_ONCE };
+                let doublings = u32::from(times.saturating_sub(at_once)).min(MOST_DOUBLINGS);
                 (answered * 2u32.pow(doublings)).min(LONGEST.max(answered))
             }
         };

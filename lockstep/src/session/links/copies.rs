@@ -5,7 +5,7 @@
 //! until it asks, if losses are seldom: nothing is acknowledged but with what leaves anyway. Else so many copies leave as
 //! the loss asks for, spread over what is left. Where losses may be outages, the batch of a turn rides along with the next
 //! one. Where losses are not seldom, acknowledgements are waited for, and end them.
-//! Once the batch is late, copies follow at the pulse of the link.
+//! Once the batch is late, copies follow at the pulse of the link, and then less and less often.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -73,14 +73,20 @@ const MOST_COPIES: u8 = 8;
 const ENOUGH: u32 = 4;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
-/// So often the time from one copy of a late batch to the next doubles, at most to when an acknowledgement may come.
-const MOST_DOUBLINGS: u32 = 5;
+/// The longest time from one copy of a batch that is not acknowledged to the next.
+const LONGEST: Duration = Duration::from_millis(500);
 /// Where more packets of 64 are lost, questions and what answers them are lost too often.
 const SELDOM: u32 = 256 * 6;
 /// Where more packets of 64 are lost, several in a row may be.
 const OUTAGES: u32 = 256 * 2;
 /// As much may be lost beside what is seen, of 64 packets in 256ths of one.
 const UNSEEN: u64 = 32;
+
+/// The time from one copy to the next after so many others that were not acknowledged, each after twice as long.
+pub(crate) fn backed_off(first: Duration, others: u32) -> Duration {
+    let doubled = first.saturating_mul(2u32.saturating_pow(others));
+    doubled.min(LONGEST.max(first))
+}
 
 impl Measured {
     /// Time from a packet until what it carries should be acknowledged.
@@ -121,10 +127,19 @@ impl Copies {
     /// The other end asks for batches that should have come. Those that may still be on their way are not lacking yet. A
     /// question is answered no more often than losses could ask for, and no sooner than on a link that loses many.
     pub(crate) fn lacking(&mut self, now: Duration, link: &Measured) {
+        self.leave_again(now, link, |sent| sent.copies <= MOST_COPIES);
+    }
+
+    /// The other end is heard again: the link may have carried nothing.
+    pub(crate) fn returned(&mut self, now: Duration, link: &Measured) {
+        self.sent.iter_mut().for_each(|sent| sent.copies = 1);
+        self.leave_again(now, link, |_| true);
+    }
+
+    fn leave_again(&mut self, now: Duration, link: &Measured, wanted: impl Fn(&Sent) -> bool) {
         let on_its_way = (link.rtt * 3 / 4).max(link.apart);
-        let is_answered =
-            |sent: &&mut Sent| sent.copies <= MOST_COPIES && sent.last + on_its_way <= now;
-        for sent in self.sent.iter_mut().filter(is_answered) {
+        let is_over = |sent: &&mut Sent| wanted(sent) && sent.last + on_its_way <= now;
+        for sent in self.sent.iter_mut().filter(is_over) {
             (sent.was_lacking, sent.is_lacking) = (true, true);
         }
     }
@@ -191,11 +206,18 @@ impl Copies {
         // The jitter is that of both ways together.
         let way = link.rtt / 2 + link.jitter * 3 / 2 + MARGIN;
         let useful_until = needed.saturating_sub(way);
-        let acknowledged = match sent.waits {
+        let acknowledged = match sent.waits || sent.is_lacking {
             true => within,
             false => link.acknowledged_unasked(),
         };
-        let waits_until = sent.last + acknowledged.max(link.pulse);
+        let waits_until = sent.last
+            + backed_off(
+                acknowledged.max(link.pulse),
+                match link.is_short {
+                    true => u32::from(sent.copies) - 1,
+                    false => 0,
+                },
+            );
         // What the other end asks for is asked for no later than it would be acknowledged.
         let asked = sent.last + within.max(link.pulse);
         if link.is_short || asked <= useful_until && link.loses_seldom() {
@@ -221,10 +243,11 @@ impl Copies {
             true => sent.first + within,
             false => waits_until,
         });
-        // The longer no acknowledgement comes, the less often it is asked for.
+        // The longer it is late, the less often it leaves.
+        let late_for = sent.last.saturating_sub(late);
         let more = u32::from(sent.copies.saturating_sub(copies + 1));
-        let gap = link.pulse * 2u32.pow(more.min(MOST_DOUBLINGS));
-        Some(late.max(sent.last + gap.min(within).max(link.pulse)))
+        let gap = backed_off(link.pulse, more).min(within.max(late_for));
+        Some(late.max(sent.last + gap.max(link.pulse)))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::asking::Asking;
 use super::board::Neighbour;
-use super::copies::{APART, Copies, Measured};
+use super::copies::{APART, Copies, Measured, backed_off};
+use super::uplink::{Trips, Uplink};
 use crate::session::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::time::Duration;
@@ -70,12 +71,13 @@ pub(crate) struct Quality {
     pub rtt: Option<Duration>,
     /// Its mean deviation.
     jitter: Duration,
+    pub trips: Trips,
     /// When the newest echo came.
     echoed_at: Duration,
     /// Number of the next packet to send.
     pub sequence: u32,
     /// Apart: links are gone through with every input, and this is most of what is known of one.
-    sent_at: Box<[Option<(u32, Duration)>; SENT]>,
+    sent_at: Box<[Option<Sent>; SENT]>,
     newest: Option<(u32, Duration)>,
     received: u64,
     /// Packets that the other side reported missing among its last 64.
@@ -109,6 +111,15 @@ pub(crate) struct Quality {
     pub lossy_since: Option<Duration>,
 }
 
+/// A packet that has left.
+#[derive(Clone, Copy)]
+struct Sent {
+    sequence: u32,
+    at: Duration,
+    /// The bytes that it waited for, in its peer's way out.
+    ahead: u32,
+}
+
 /// What has left on a link of one peer's batches.
 #[derive(Clone, Copy, Default)]
 struct Passed {
@@ -118,6 +129,8 @@ struct Passed {
     left_at: Duration,
     /// When one last left.
     last: Duration,
+    /// How often what had left has left again since the other side told of more.
+    again: u32,
     /// The other side had no quicker way to that batch: it was acknowledged no sooner than by what left here.
     is_needed: bool,
 }
@@ -139,6 +152,13 @@ const UNKNOWN: Duration = Duration::from_millis(30);
 /// A round trip of longer ago says nothing of a link: it may carry packets one way alone.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// Where more packets of 64 are missing, copies may feed what they fight.
+const LOSSY: u8 = 12;
+/// Packets that wait for each other take at least so much longer, and half as long again.
+const CONGESTED: Duration = Duration::from_millis(100);
+/// Packets that leave before the first echo as on any link.
+const UNKNOWN_FOR: u32 = 8;
+
 /// Sustained and burst bounds on turn packets of one link.
 const BYTES_PER_S: u64 = 48_000;
 const BURST_BYTES: u32 = 16_000;
@@ -148,6 +168,7 @@ impl Quality {
         Quality {
             rtt: None,
             jitter: Duration::ZERO,
+            trips: Trips::default(),
             echoed_at: now,
             sequence: 0,
             sent_at: Box::new([None; SENT]),
@@ -201,13 +222,14 @@ impl Quality {
         }
         if let Some((sequence, age_ms)) = packet.echo {
             let sent = self.sent_at[sequence as usize % SENT];
-            if let Some((_, sent_at)) = sent.filter(|(slot, _)| *slot == sequence) {
+            if let Some(sent) = sent.filter(|sent| sent.sequence == sequence) {
                 let sample = now
-                    .saturating_sub(sent_at)
+                    .saturating_sub(sent.at)
                     .saturating_sub(Duration::from_millis(u64::from(age_ms)));
                 let before = self.rtt.unwrap_or(sample);
                 self.jitter = (self.jitter * 3 + before.abs_diff(sample)) / 4;
                 self.rtt = Some((before * 7 + sample) / 8);
+                self.trips.note(now, sent.ahead, sample);
                 self.echoed_at = now;
             }
         }
@@ -226,6 +248,9 @@ impl Quality {
             let before = self.held[at];
             self.held[at] = before.max(*told);
             if let Some(passed) = self.passed.get_mut(at) {
+                if before < *told {
+                    passed.again = 0;
+                }
                 let is_news = before < passed.until && *told >= passed.until;
                 let sooner = now < passed.left_at + return_trip;
                 passed.is_needed = match is_news {
@@ -235,7 +260,7 @@ impl Quality {
             }
         }
         self.heard = packet.heard;
-        let lossy = self.loss_per_64() > 12;
+        let lossy = self.loss_per_64() > LOSSY;
         self.lossy_since = if lossy {
             self.lossy_since.or(Some(now))
         } else {
@@ -279,8 +304,12 @@ impl Quality {
     }
 
     /// Numbers a packet of `bytes` bytes that leaves now.
-    pub(crate) fn sent(&mut self, now: Duration, bytes: usize) {
-        self.sent_at[self.sequence as usize % SENT] = Some((self.sequence, now));
+    pub(crate) fn sent(&mut self, now: Duration, bytes: usize, uplink: &mut Uplink) {
+        self.sent_at[self.sequence as usize % SENT] = Some(Sent {
+            sequence: self.sequence,
+            at: now,
+            ahead: uplink.sent(now, bytes),
+        });
         self.sequence += 1;
         self.last_sent = Some(now);
         self.acknowledge_by = None;
@@ -309,7 +338,15 @@ impl Quality {
 
     /// Whether so little may be sent that copies wait for an acknowledgement.
     pub(crate) fn is_short(&self, now: Duration) -> bool {
-        self.allowance_now(now) < BURST_BYTES / 2
+        self.allowance_now(now) < BURST_BYTES / 2 || self.is_congested()
+    }
+
+    /// Whether many packets are lost because they wait for each other: those that come take much longer than they could.
+    fn is_congested(&self) -> bool {
+        let Some((rtt, least)) = self.rtt.zip(self.trips.least()) else {
+            return self.sequence > UNKNOWN_FOR;
+        };
+        self.reported_missing > LOSSY && rtt > least * 3 / 2 + CONGESTED
     }
 
     /// The first turn of the peer at this place in the roster of which the other side was not told that it has come.
@@ -322,9 +359,15 @@ impl Quality {
         self.passed.get(at).map_or(0, |passed| passed.until.0)
     }
 
-    /// When batches of the peer at this place in the roster last left here.
-    pub(crate) fn last_left(&self, at: usize) -> Duration {
-        self.passed.get(at).map_or(Duration::ZERO, |of| of.last)
+    /// When batches of the peer at this place in the roster that have left here leave again, if none is acknowledged. Where
+    /// losses are not seldom, that is sooner than one could be. Each time it is after twice as long.
+    pub(crate) fn passed_again_at(&self, at: usize, measured: &Measured) -> Duration {
+        let first = match measured.loses_seldom() || measured.is_short {
+            true => measured.acknowledged_within().max(PULSE),
+            false => measured.pulse,
+        };
+        let of = self.passed.get(at).copied().unwrap_or_default();
+        of.last + backed_off(first, of.again)
     }
 
     /// Whether the other side had no quicker way than this link to what left here last of that peer.
@@ -332,11 +375,23 @@ impl Quality {
         self.passed.get(at).is_some_and(|passed| passed.is_needed)
     }
 
+    /// The other side is heard again: what left in the meantime may be lost.
+    pub(crate) fn returned(&mut self, now: Duration, measured: &Measured) {
+        self.copies.returned(now, measured);
+        self.passed.iter_mut().for_each(|passed| passed.again = 0);
+    }
+
     /// The batch of a turn of the peer at this place in the roster of `peers` leaves.
     pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize, now: Duration) {
         self.passed.resize(peers, Passed::default());
         let passed = &mut self.passed[at];
-        passed.last = now;
+        let is_again = passed.until > turn;
+        // What leaves for the first time puts nothing off that is to leave again.
+        let held = self.held.get(at).copied().unwrap_or_default();
+        if is_again || held >= passed.until {
+            passed.again += u32::from(is_again && passed.last < now);
+            passed.last = now;
+        }
         if passed.until <= turn {
             (passed.until, passed.left_at) = (turn.next(), now);
         }
@@ -369,16 +424,6 @@ impl Quality {
             Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => PULSE * 3,
             Some(since) if now.saturating_sub(since) > Duration::from_secs(5) => PULSE * 2,
             _ => PULSE,
-        }
-    }
-
-    /// Time from one copy of another peer's unacknowledged batch to the next. Where losses are not seldom copies follow each
-    /// other closely, without waiting for an acknowledgement.
-    pub(crate) fn forwards_again_after(&self, now: Duration) -> Duration {
-        let measured = self.measured(now, Duration::ZERO);
-        match measured.loses_seldom() || measured.is_short {
-            true => measured.acknowledged_within().max(PULSE),
-            false => measured.pulse,
         }
     }
 }
@@ -454,7 +499,8 @@ mod tests {
         let mut quality = Quality::new(Duration::ZERO);
         let ms = Duration::from_millis;
         assert_eq!(quality.fresh_rtt(ms(0)), None);
-        quality.sent_at[7] = Some((7, ms(0)));
+        quality.sequence = 7;
+        quality.sent(ms(0), 100, &mut Uplink::default());
         let echo = TurnPacket {
             echo: Some((7, 20)),
             ..packet(1)
@@ -507,11 +553,16 @@ mod tests {
         };
         assert!(quality.received(Duration::ZERO, &lossy));
         quality.rtt = Some(Duration::from_millis(80));
+        quality
+            .trips
+            .note(Duration::ZERO, 0, Duration::from_millis(80));
         let (now, later) = (Duration::from_secs(1), Duration::from_secs(2));
-        let again = |quality: &Quality, at| quality.forwards_again_after(at);
+        let again = |quality: &Quality, at| {
+            quality.passed_again_at(0, &quality.measured(at, Duration::ZERO))
+        };
         assert_eq!(again(&quality, now), PULSE);
         while quality.allows(now, 1_000) && !quality.is_short(now) {
-            quality.sent(now, 1_000);
+            quality.sent(now, 1_000, &mut Uplink::default());
         }
         assert!(quality.is_short(now));
         assert_eq!(again(&quality, now), Duration::from_millis(86));
@@ -526,7 +577,7 @@ mod tests {
         for ms in 0..10_000 {
             let now = Duration::from_millis(ms);
             while quality.allows(now, 1_000) {
-                quality.sent(now, 1_000);
+                quality.sent(now, 1_000, &mut Uplink::default());
                 sent += 1_000;
             }
         }

@@ -5,3 +5,4 @@ pub(crate) mod board;
 pub(crate) mod copies;
 pub(crate) mod dialling;
 pub(crate) mod link;
+pub(crate) mod uplink;

@@ -9,6 +9,7 @@ use crate::session::ending::Ending;
 use crate::session::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use crate::session::links::board::Board;
 use crate::session::links::dialling::Dialling;
+use crate::session::links::uplink::Uplink;
 use crate::session::lobby::{Continued, Settled};
 use crate::session::membership::{Membership, Since};
 use crate::session::rejoin::Returned;
@@ -256,6 +257,7 @@ impl Player {
             turns: Turns::new(turns, &ledger, keyframe_every, stall_limit, now),
             branches: Vec::new(),
             met: Default::default(),
+            uplink: Uplink::default(),
             fresh_batch: false,
             over: false,
             ledger,

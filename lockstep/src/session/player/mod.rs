@@ -20,6 +20,7 @@ use super::ending::{Ending, Stage};
 use super::ledger::{Held, Ledger};
 use super::links::board::Board;
 use super::links::dialling::Dialling;
+use super::links::uplink::Uplink;
 use super::membership::Membership;
 use super::rejoin::MetBranches;
 use super::timers::Timers;
@@ -44,6 +45,7 @@ pub(crate) struct Player {
     ending: Ending,
     board: Board,
     dialling: Dialling,
+    uplink: Uplink,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
     /// The changes by which the log has left a match for a branch, each with the match that it has left.

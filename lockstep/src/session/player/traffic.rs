@@ -21,6 +21,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(250);
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
 const SILENCE: Duration = Duration::from_secs(1);
+/// A link on which nothing was heard for so long, although its peer tells that it lives, carried nothing.
+const SILENT: Duration = Duration::from_millis(400);
 /// How late clocks and threads may be before a batch is forwarded.
 const FORWARD_MARGIN: Duration = Duration::from_millis(30);
 /// Links to strangers that have proved that they are no peer of the match: they may ask, and are told so.
@@ -37,6 +39,7 @@ impl Player {
         let Some(link) = core.links.get_mut(&id) else {
             return;
         };
+        let is_back = link.heard_at + SILENT <= now;
         link.heard_at = now;
         link.epoch = link.epoch.max(Some(packet.epoch));
         let fresh = link.quality.received(now, &packet);
@@ -46,9 +49,19 @@ impl Player {
         if !fresh {
             return;
         }
-        if packet.lacks {
-            let measured = link.quality.measured(now, self.turns.plan().turn());
-            link.quality.copies.lacking(now, &measured);
+        if self.uplink.is_due(now) {
+            let newest = self.newest_links(core);
+            let links = self.best_links(core, &newest);
+            let carry = links.map(|(link, _)| link.quality.trips.carried());
+            let carry: Vec<Option<u64>> = carry.collect();
+            self.uplink.look(now, &carry);
+        }
+        let measured = self.measured(core, &core.links[&id]);
+        let quality = &mut core.links.get_mut(&id).expect("it was just seen").quality;
+        if is_back {
+            quality.returned(now, &measured);
+        } else if packet.lacks {
+            quality.copies.lacking(now, &measured);
         }
         // The other end may have heard it a while ago.
         let heard_at = now.saturating_sub(self.heard_window());
@@ -196,18 +209,23 @@ impl Player {
     }
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
+        self.uplink.settle(core.now);
         let fresh = std::mem::take(&mut self.fresh_batch);
         let newest = self.newest_links(core);
         let soon = core.now + Duration::from_nanos(1);
         let is_due = |(link, member): &(&Link, usize)| {
             fresh || self.packet_due(core, *member, link, soon).is_some()
         };
-        // A packet on one link changes nothing about the others.
+        // A packet on one link changes nothing about the others until all have left.
         let due = self.best_links(core, &newest).filter(is_due);
-        let due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        let mut due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        // No peer's batches wait for those of all others in each turn.
+        let first = self.ledger.window.complete() as usize % due.len().max(1);
+        due.rotate_left(first);
         for (id, member) in due {
             self.send_packets(core, id, member);
         }
+        self.uplink.settle(core.now);
     }
 
     pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
@@ -288,7 +306,9 @@ impl Player {
     }
 
     fn measured(&self, core: &Core, link: &Link) -> Measured {
-        link.quality.measured(core.now, self.turns.plan().turn())
+        let mut measured = link.quality.measured(core.now, self.turns.plan().turn());
+        measured.is_short |= self.uplink.is_short();
+        measured
     }
 
     /// The turn of the batch that a member owes, and when it is to be asked for it on a link.
@@ -385,7 +405,7 @@ impl Player {
             let bytes = core.send_datagram(id, &Datagram::Turns(packet));
             assert!(bytes <= MAX_DATAGRAM, "a turn packet fits a datagram");
             let link = core.links.get_mut(&id).expect("the link was just seen");
-            link.quality.sent(core.now, bytes);
+            link.quality.sent(core.now, bytes, &mut self.uplink);
             link.quality.told = told;
             if let Some(turn) = question.take() {
                 link.quality.asking.left(turn, core.now);
@@ -421,9 +441,9 @@ impl Player {
         link: &'a Link,
     ) -> impl Iterator<Item = &'a Held> {
         let quality = &link.quality;
-        let wait = quality.forwards_again_after(core.now);
+        let measured = self.measured(core, link);
         self.lacking(to, link).flat_map(move |(at, held)| {
-            let first = match quality.last_left(at) + wait <= core.now {
+            let first = match quality.passed_again_at(at, &measured) <= core.now {
                 true => held,
                 false => held.max(quality.sent_until(at)),
             };
@@ -449,14 +469,14 @@ impl Player {
     /// where it has left before, for an acknowledgement.
     fn next_forward(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
         let quality = &link.quality;
-        let wait = quality.forwards_again_after(core.now);
+        let measured = self.measured(core, link);
         let due = self.lacking(to, link).flat_map(|(at, from)| {
             let grace = self.grace(core, at, link);
             let first = |from| self.ledger.batches.held_from(at, from).next();
             let graced = move |held: &Held| self.graced(link, held, grace);
             let until = quality.sent_until(at);
             let again = first(from).filter(|_| from < until);
-            let again = again.map(|held| graced(held).max(quality.last_left(at) + wait));
+            let again = again.map(|held| graced(held).max(quality.passed_again_at(at, &measured)));
             first(from.max(until)).map(graced).into_iter().chain(again)
         });
         due.min()
