@@ -123,6 +123,8 @@ pub struct PeerFile {
     /// The seats that it stalls on, for how long; and how long it stalled on each before.
     stall: (Vec<Seat>, Duration),
     stalled: BTreeMap<Seat, Duration>,
+    /// How many peers the newest roster has that it was told of.
+    told_roster: usize,
     /// Its end.
     pub ended: Option<Ended>,
     /// Whether it was told that worlds or logs differ,
@@ -218,6 +220,12 @@ impl Judge {
             Event::Started { own, plan, .. } => self.check_start(peer, own, *plan),
             Event::Stalled { on, since, .. } => self.peers[peer].stall = (on.clone(), *since),
             Event::StallEnded { late, .. } => self.peers[peer].ends_stall(*late),
+            Event::RosterChanged { seats, .. } => {
+                let file = &mut self.peers[peer];
+                let places = file.log.start.iter().flat_map(|start| &start.roster);
+                let stays = places.filter(|place| place.seats.iter().any(|at| seats.contains(at)));
+                file.told_roster = stays.count();
+            }
             Event::Desync(desync) => {
                 self.peers[peer].told_of_desync = true;
                 let sound = self.check_desync(peer, desync);
