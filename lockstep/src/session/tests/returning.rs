@@ -470,3 +470,32 @@ fn repeated_runs_cost_the_others_changes_ever_more_rarely() {
         "{apart:?}"
     );
 }
+
+#[test]
+fn a_decision_that_only_a_dead_peer_knew_comes_back_with_its_recording() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    net.kill(3);
+    net.kill(4);
+    net.links.disks_hang = vec![0];
+    net.run(Duration::from_secs(7));
+    let (_, number) = net.links.syncs.pop().expect("the coordinator accepts");
+    assert!(net.causes(0).is_empty());
+    net.links.disks_hang.clear();
+    net.input(0, Input::Synced(number));
+    assert_eq!(net.causes(0), [RosterCause::Lost], "two have accepted");
+    // What it has told is lost with it.
+    net.kill(0);
+    net.run(Duration::from_secs(12));
+    assert!(net.causes(1).is_empty() && net.causes(2).is_empty());
+    let log = net.peers[0].recording.records.clone();
+    net.restart(0, 50, log, &[1, 2]);
+    net.run(Duration::from_secs(20));
+    for at in [1, 2] {
+        assert_eq!(
+            net.causes(at),
+            [RosterCause::Lost, RosterCause::Lost, RosterCause::Rejoined],
+            "peer {at}"
+        );
+    }
+}
