@@ -30,8 +30,14 @@ const UNKNOWN: usize = 8;
 /// Links to one peer of the match that is not in the roster.
 const OUTSIDE: usize = 2;
 
-/// By place in the roster: the link to that peer that was heard last, and when.
-type Newest = [Option<(Duration, LinkId)>; MAX_PEERS];
+/// What the links of a moment lead to, by place in the roster.
+#[derive(Default)]
+struct Reach {
+    /// The link to that peer that was heard last, and when.
+    newest: [Option<(Duration, LinkId)>; MAX_PEERS],
+    /// The peers that it tells to hear, on any of its links.
+    hears: [u16; MAX_PEERS],
+}
 
 impl Player {
     pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
@@ -50,8 +56,8 @@ impl Player {
             return;
         }
         if self.uplink.is_due(now) {
-            let newest = self.newest_links(core);
-            let links = self.best_links(core, &newest);
+            let reach = self.reach(core);
+            let links = self.best_links(core, &reach);
             let carry = links.map(|(link, _)| link.quality.trips.carried());
             let carry: Vec<Option<u64>> = carry.collect();
             self.uplink.look(now, &carry);
@@ -211,34 +217,35 @@ impl Player {
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         self.uplink.settle(core.now);
         let fresh = std::mem::take(&mut self.fresh_batch);
-        let newest = self.newest_links(core);
+        let reach = self.reach(core);
         let soon = core.now + Duration::from_nanos(1);
         let is_due = |(link, member): &(&Link, usize)| {
-            fresh || self.packet_due(core, *member, link, soon).is_some()
+            fresh || self.packet_due(core, &reach, *member, link, soon).is_some()
         };
         // A packet on one link changes nothing about the others until all have left.
-        let due = self.best_links(core, &newest).filter(is_due);
+        let due = self.best_links(core, &reach).filter(is_due);
         let mut due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
         // No peer's batches wait for those of all others in each turn.
         let first = self.ledger.window.complete() as usize % due.len().max(1);
         due.rotate_left(first);
         for (id, member) in due {
-            self.send_packets(core, id, member);
+            self.send_packets(core, &reach, id, member);
         }
         self.uplink.settle(core.now);
     }
 
     pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
-        let newest = self.newest_links(core);
-        let best = self.best_links(core, &newest);
+        let reach = self.reach(core);
+        let best = self.best_links(core, &reach);
         let packet = best.fold(None, |first, (link, member)| {
             let before = first.unwrap_or(Duration::MAX);
-            self.packet_due(core, member, link, before).or(first)
+            let due = self.packet_due(core, &reach, member, link, before);
+            due.or(first)
         });
         timers.set(Timer::Packet, packet);
         // No peer is dialled after a desync: a time for it would be one that no call ever meets.
         if !self.ending.is_desynced() {
-            let lost = self.lost_peers(core, &newest);
+            let lost = self.lost_peers(core, &reach);
             timers.set(Timer::Dial, lost.map(|at| self.dialling.next_at(at)));
             let silent_at = core.links.values().map(|link| link.heard_at + SILENCE);
             timers.set(Timer::Silence, silent_at.filter(|at| *at > core.now));
@@ -250,23 +257,25 @@ impl Player {
     fn best_links<'a>(
         &'a self,
         core: &'a Core,
-        newest: &'a Newest,
+        reach: &'a Reach,
     ) -> impl Iterator<Item = (&'a Link, usize)> {
         core.links.values().filter_map(|link| {
             let at = self.voter_at(link)?;
-            let is_best = newest[at].is_some_and(|(_, newest)| newest == link.id);
+            let is_best = reach.newest[at].is_some_and(|(_, newest)| newest == link.id);
             is_best.then_some((link, at))
         })
     }
 
-    fn newest_links(&self, core: &Core) -> Newest {
-        let mut newest = [None; MAX_PEERS];
+    fn reach(&self, core: &Core) -> Reach {
+        let mut reach = Reach::default();
         for link in core.links.values() {
             if let Some(at) = self.leads_to(link) {
-                newest[at] = newest[at].max(Some((link.heard_at, link.id)));
+                let newest = &mut reach.newest[at];
+                *newest = (*newest).max(Some((link.heard_at, link.id)));
+                reach.hears[at] |= link.quality.heard;
             }
         }
-        newest
+        reach
     }
 
     /// When the next packet to `member` is due on `link`, if that is `before` this time. Batches are searched only where
@@ -274,6 +283,7 @@ impl Player {
     fn packet_due(
         &self,
         core: &Core,
+        reach: &Reach,
         member: usize,
         link: &Link,
         before: Duration,
@@ -299,7 +309,7 @@ impl Player {
         // Forwarding begins when the direct way has had its time.
         let from = quality.blocked_until.max(last_sent + PULSE);
         if from < due {
-            let forward = self.next_forward(core, member, link);
+            let forward = self.next_forward(reach, member, link, &measured);
             due = forward.map_or(due, |at| due.min(at.max(from)));
         }
         (due < before).then_some(due)
@@ -337,7 +347,7 @@ impl Player {
         link.quality.copies.next(turn, needed, measured)
     }
 
-    fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
+    fn send_packets(&mut self, core: &mut Core, reach: &Reach, id: LinkId, member: usize) {
         let link = &core.links[&id];
         let measured = self.measured(core, link);
         let soon = core.now + RIDES_ALONG;
@@ -354,7 +364,8 @@ impl Player {
             next.is_none_or(|at| at <= soon)
                 || has_news && copies.rides_along(turn, core.now, &measured)
         });
-        let lacking = own.chain(self.others_lacking(core, member, link));
+        let others = self.others_lacking(core, reach, member, link, &measured);
+        let lacking = own.chain(others);
         let batches: Vec<(TurnNumber, SignedBatch)> = lacking
             .map(|held| (held.batch.turn, held.signed.clone()))
             .collect();
@@ -437,17 +448,18 @@ impl Player {
     fn others_lacking<'a>(
         &'a self,
         core: &'a Core,
+        reach: &'a Reach,
         to: usize,
         link: &'a Link,
+        measured: &'a Measured,
     ) -> impl Iterator<Item = &'a Held> {
         let quality = &link.quality;
-        let measured = self.measured(core, link);
         self.lacking(to, link).flat_map(move |(at, held)| {
-            let first = match quality.passed_again_at(at, &measured) <= core.now {
+            let first = match quality.passed_again_at(at, measured) <= core.now {
                 true => held,
                 false => held.max(quality.sent_until(at)),
             };
-            let grace = self.grace(core, at, link);
+            let grace = self.grace(reach, at, link);
             let batches = self.ledger.batches.held_from(at, first);
             batches.filter(move |held| self.graced(link, held, grace) <= core.now)
         })
@@ -467,16 +479,21 @@ impl Player {
 
     /// When a batch of another peer that the other end lacks is to leave: it has waited long enough for the direct way, or,
     /// where it has left before, for an acknowledgement.
-    fn next_forward(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
+    fn next_forward(
+        &self,
+        reach: &Reach,
+        to: usize,
+        link: &Link,
+        measured: &Measured,
+    ) -> Option<Duration> {
         let quality = &link.quality;
-        let measured = self.measured(core, link);
         let due = self.lacking(to, link).flat_map(|(at, from)| {
-            let grace = self.grace(core, at, link);
+            let grace = self.grace(reach, at, link);
             let first = |from| self.ledger.batches.held_from(at, from).next();
             let graced = move |held: &Held| self.graced(link, held, grace);
             let until = quality.sent_until(at);
             let again = first(from).filter(|_| from < until);
-            let again = again.map(|held| graced(held).max(quality.passed_again_at(at, &measured)));
+            let again = again.map(|held| graced(held).max(quality.passed_again_at(at, measured)));
             first(from.max(until)).map(graced).into_iter().chain(again)
         });
         due.min()
@@ -498,17 +515,14 @@ impl Player {
     /// How much longer `from`'s batches may take the direct way before this peer forwards them over `link`: a turn for each
     /// earlier peer in a place to forward, with which the other end tells that they have come. `None`: it forwards them at
     /// once, as the other end had no quicker way to the last one, or does not hear `from` and there is no such peer.
-    fn grace(&self, core: &Core, from: usize, link: &Link) -> Option<Duration> {
+    fn grace(&self, reach: &Reach, from: usize, link: &Link) -> Option<Duration> {
         let quality = &link.quality;
         if self.membership.is_changing() || quality.is_needed_for(from) {
             return None;
         }
         let earlier =
             (0..self.ledger.places.me()).filter(|at| *at != from && quality.heard & bit(*at) != 0);
-        let in_place = earlier.filter(|at| {
-            core.links_to(self.ledger.places.key(*at))
-                .any(|other| other.quality.heard & bit(from) != 0)
-        });
+        let in_place = earlier.filter(|at| reach.hears[*at] & bit(from) != 0);
         let in_place = in_place.count() as u32;
         let hears = quality.held.is_empty() || quality.heard & bit(from) != 0;
         (hears || in_place > 0).then(|| self.turns.plan().turn() * in_place)
@@ -552,13 +566,14 @@ impl Player {
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
     /// and that no link leads to which was heard of late. A joiner says nothing on a link on which it does not ask.
-    fn lost_peers<'a>(&'a self, core: &'a Core, newest: &'a Newest) -> impl Iterator<Item = usize> {
+    fn lost_peers<'a>(&'a self, core: &'a Core, reach: &'a Reach) -> impl Iterator<Item = usize> {
         (0..self.ledger.places.len()).filter(move |at| {
             let outside = !self.membership.has(*at);
             let speaks = self.dialling.speaks(*at, outside);
             *at != self.ledger.places.me()
                 && self.dialling.is_wanted(*at, outside, core.now)
-                && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
+                && reach.newest[*at]
+                    .is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
         })
     }
 
@@ -566,7 +581,7 @@ impl Player {
         if self.ending.is_desynced() {
             return;
         }
-        let lost: Vec<usize> = self.lost_peers(core, &self.newest_links(core)).collect();
+        let lost: Vec<usize> = self.lost_peers(core, &self.reach(core)).collect();
         for at in lost {
             let outside = !self.membership.has(at);
             let Some(address) = self.dialling.dial(at, outside, core.now) else {
