@@ -23,6 +23,7 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let named = |why: replay::Error| format!("{}: {why}", words[1]);
     match words[..] {
         ["host"] => {
             let (config, file) = recorded()?;
@@ -35,11 +36,14 @@ fn run() -> Result<ExitCode, Failure> {
             play(Match::<World>::join(&ticket.parse()?, config)?, file)
         }
         ["rejoin", file] => {
-            let from = replay::rejoin(Path::new(file))?;
+            let from = replay::rejoin(Path::new(file)).map_err(named)?;
             let (config, file) = recorded()?;
             play(Match::<World>::rejoin(from, config)?, file)
         }
-        ["watch", file] => play(replay::open::<World>(Path::new(file))?, None),
+        ["watch", file] => {
+            let game = replay::open::<World>(Path::new(file)).map_err(named)?;
+            play(game, None)
+        }
         ["replay", ..] => Ok(replay::cli::run::<World>(&words[1..])),
         _ => {
             eprintln!("first-game host | join TICKET | rejoin FILE | watch FILE | replay ...");
