@@ -115,13 +115,23 @@ impl Ink {
             .iter()
             .map(|((x, y), (u, v))| (y * wide + x, v * wide + u))
             .collect();
+        let places = wide - self.wide + 1;
+        let mut stands_out = vec![true; places];
         for y in 0..=high - self.high {
-            for x in 0..=wide - self.wide {
-                let from = y * wide + x;
-                let stands_out = |(full, empty): &(usize, usize)| {
-                    grey[from + full] >= grey[from + empty].saturating_add(STANDS_OUT)
-                };
-                if pairs.iter().all(stands_out) && self.is_at(grey, wide, from) {
+            let row = &grey[y * wide..];
+            stands_out.fill(true);
+            // A whole row for one pair of pixels after the other: the compiler makes vectors of that.
+            let some = pairs.iter().all(|(full, empty)| {
+                let pixels = row[*full..].iter().zip(&row[*empty..]);
+                let mut some = false;
+                for (stands_out, (full, empty)) in stands_out.iter_mut().zip(pixels) {
+                    *stands_out &= *full >= empty.saturating_add(STANDS_OUT);
+                    some |= *stands_out;
+                }
+                some
+            });
+            for x in (0..places).filter(|x| some && stands_out[*x]) {
+                if self.is_at(grey, wide, y * wide + x) {
                     found.push((x + self.wide / 2, y + self.high / 2));
                 }
             }

@@ -66,7 +66,7 @@ impl Scenario {
         let heal_at = random.millis(4_000, 16_000);
         let mut scenario = Scenario {
             seed,
-            ed25519: seed % 16 == 15,
+            ed25519: seed % 48 == 15,
             over: Over::default(),
             peers: (0..count).map(|at| draw_peer(random, at, count)).collect(),
             plan: draw_plan(random),
