@@ -5,7 +5,7 @@ use super::document::{Document, Kind};
 use super::keyframe::SnapshotHash;
 use super::start::Start;
 use crate::encoding::{DecodeError, Reader, put_varint};
-use crate::limits::MAX_PEERS;
+use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::sign::Signer;
 use crate::{Incarnation, LogHash, MatchId, PeerId, TurnNumber};
 use sim::{Checksum, Seat};
@@ -91,6 +91,9 @@ impl Batch {
     /// its own limits are.
     pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
         let mut reader = Reader::new(bytes);
+        if bytes.len() > MAX_CONTENT {
+            return Err(reader.fail(TOO_LARGE));
+        }
         let head = reader.varint()?;
         let turn = u32::try_from(head >> 1).map_err(|_| reader.fail("a turn above 2^32"))?;
         let entries = decode_entries(&mut reader)?;
@@ -170,7 +173,24 @@ impl Batch {
     }
 }
 
+/// Bytes of the largest content: with its signature it is within the protocol's bound.
+const MAX_CONTENT: usize = MAX_BATCH - 64;
+const TOO_LARGE: &str = "a batch above its limit";
+
 impl SignedBatch {
+    /// Reads content and signature of the batch of this peer.
+    pub(crate) fn read(peer: u8, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let content = reader.bytes()?;
+        if content.len() > MAX_CONTENT {
+            return Err(reader.fail(TOO_LARGE));
+        }
+        Ok(SignedBatch {
+            peer,
+            content: content.into(),
+            signature: reader.array()?,
+        })
+    }
+
     /// Bytes that it takes on the wire.
     pub fn encoded_len(&self) -> usize {
         1 + 2 + self.content.len() + 64

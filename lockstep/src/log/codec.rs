@@ -10,7 +10,7 @@ use super::reopening::SignedReopening;
 use super::roster_change::{decode_change, put_change};
 use super::start::Start;
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
-use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::limits::MAX_PEERS;
 use crate::{Limits, LogHash, Plan, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
@@ -320,15 +320,7 @@ impl Codec {
             }
             ATTEST => {
                 let peer = reader.byte()?;
-                let content = reader.bytes()?;
-                if content.len() > MAX_BATCH {
-                    return Err(reader.fail("a batch above its limit"));
-                }
-                Record::Attest(SignedBatch {
-                    peer,
-                    content: content.into(),
-                    signature: reader.array()?,
-                })
+                Record::Attest(SignedBatch::read(peer, reader)?)
             }
             LEADS => {
                 let turns = reader.number()?;

@@ -7,7 +7,7 @@ use super::reopening::{NewRun, Reopening};
 use super::start::Start;
 use super::value::{Ballot, Readmission, Value, decides};
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
-use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::limits::MAX_PEERS;
 use crate::{Incarnation, LogHash, MatchId, PeerId};
 use sim::Seat;
 use std::borrow::Cow;
@@ -384,15 +384,7 @@ fn put_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
 
 fn signed_batch(reader: &mut Reader<'_>) -> Result<SignedBatch, DecodeError> {
     let peer = reader.byte()?;
-    let content = reader.bytes()?;
-    if content.len() + 64 > MAX_BATCH {
-        return Err(reader.fail("a batch above its limit"));
-    }
-    Ok(SignedBatch {
-        peer,
-        content: content.into(),
-        signature: reader.array()?,
-    })
+    SignedBatch::read(peer, reader)
 }
 
 pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {

@@ -1,7 +1,7 @@
 //! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
 
 use crate::encoding::{DecodeError, Reader, Signature, put_bytes, put_varint};
-use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::limits::MAX_PEERS;
 use crate::log::{End, SignedBatch, Terms};
 use crate::session::lobby::Said;
 use crate::session::membership::paxos::Request;
@@ -409,15 +409,7 @@ fn turn_packet(reader: &mut Reader<'_>, kind: u8, epoch: u32) -> Result<TurnPack
     while reader.remaining() > 0 {
         let head = reader.byte()?;
         copies.push(head & COPY != 0);
-        let content = reader.bytes()?;
-        if content.len() + 64 > MAX_BATCH {
-            return Err(reader.fail("a batch above its limit"));
-        }
-        batches.push(SignedBatch {
-            peer: head & !COPY,
-            content: content.into(),
-            signature: reader.array()?,
-        });
+        batches.push(SignedBatch::read(head & !COPY, reader)?);
     }
     Ok(TurnPacket {
         sequence,

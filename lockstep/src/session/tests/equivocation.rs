@@ -1,6 +1,7 @@
 //! A peer signs two different batches for one turn.
 
 use super::desync::match_of;
+use super::hostile::chatting;
 use super::lost::part;
 use super::*;
 use crate::{Gone, RosterCause};
@@ -407,4 +408,33 @@ fn cheat_that_leaves_in_one_history_is_the_only_peer_removed() {
         }
         net.have_one_history(&honest);
     }
+}
+
+#[test]
+fn batches_that_are_too_large_prove_nothing() {
+    // No log that held them could be read.
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    let start = net.start();
+    let (one, other) = ("1".repeat(330), "2".repeat(330));
+    let batch = |texts: &[&str]| chatting(texts, start.match_id, start.roster[2].incarnation);
+    let large = [batch(&[&one, &one]), batch(&[&one, &other])];
+    net.tell(
+        2,
+        0,
+        Channel::Control,
+        &Control::Evidence(large.to_vec()).encode(),
+    );
+    assert_eq!(net.blamed(0), [(id(2), Fault::Garbage); 2]);
+    let small = [batch(&[&one]), batch(&[&other])];
+    net.tell(
+        2,
+        1,
+        Channel::Control,
+        &Control::Evidence(small.to_vec()).encode(),
+    );
+    assert_eq!(net.blamed(1), [(id(2), Fault::Equivocation)]);
+    net.run(Duration::from_secs(10));
+    let cheat = (vec![Seat(2)], RosterCause::Cheated);
+    assert_eq!(net.gone(1), [cheat], "two histories");
 }

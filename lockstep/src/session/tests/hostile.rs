@@ -377,31 +377,9 @@ fn messages_of_a_match_are_no_fault_before_it_begins() {
 fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    let batch = |text: &str| {
-        let mut batch = Batch {
-            turn: TurnNumber(9),
-            entries: Vec::new(),
-            first_numbers: Vec::new(),
-            executed: 0,
-            checksums: Vec::new(),
-            complete: 0,
-            log_hash: LogHash([0; 16]),
-            way_ms: Vec::new(),
-            load: 0,
-            leaving: false,
-            epoch: 0,
-            snapshot: None,
-        };
-        let what = What::Chat(text.to_owned());
-        batch.entries.push(LogEntry {
-            seat: Seat(2),
-            what,
-        });
-        let run = Incarnation([55; 16]);
-        let signed = batch.seal(2, MatchId([7; 16]), run, &KeyedHash::new(id(2)));
-        WireBatch::of(&signed)
-    };
     // Two histories of a run of peer 2 that only peer 1 has heard of.
+    let run = Incarnation([55; 16]);
+    let batch = |text: &str| chatting(&[text], MatchId([7; 16]), run);
     let proof = Control::Evidence(vec![batch("one"), batch("other")]);
     net.tell(1, 0, Channel::Control, &proof.encode());
     assert_eq!(net.blamed(0), []);
@@ -419,6 +397,29 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
     assert_eq!(net.blamed(0), []);
     net.tell_votes(1, 0, (64..=70).map(unsigned).collect());
     assert!(net.blamed(0).contains(&(id(1), Fault::Signature)));
+}
+
+/// A batch of peer 2 with these texts.
+pub(super) fn chatting(texts: &[&str], match_id: MatchId, run: Incarnation) -> WireBatch {
+    let entry = |text: &&str| LogEntry {
+        seat: Seat(2),
+        what: What::Chat((*text).to_owned()),
+    };
+    let batch = Batch {
+        turn: TurnNumber(9),
+        entries: texts.iter().map(entry).collect(),
+        first_numbers: Vec::new(),
+        executed: 0,
+        checksums: Vec::new(),
+        complete: 0,
+        log_hash: LogHash([0; 16]),
+        way_ms: Vec::new(),
+        load: 0,
+        leaving: false,
+        epoch: 0,
+        snapshot: None,
+    };
+    WireBatch::of(&batch.seal(2, match_id, run, &KeyedHash::new(id(2))))
 }
 
 #[test]
