@@ -117,7 +117,6 @@ impl<S: Simulation> WorldAt<S> {
         let keyframes = self.reader.keyframes().to_vec();
         let mut keyframes = keyframes.iter().peekable();
         let mut cursor = self.reader.cursor(TurnNumber(0));
-        let mut unwritten = 0;
         let mut behind = false;
         while let Some(record) = self.reader.next_record(&mut cursor)? {
             let next = match &record {
@@ -137,13 +136,9 @@ impl<S: Simulation> WorldAt<S> {
                 // A keyframe that cannot be read is left out: its world is that of the turns before it.
                 if let Ok(keyframe) = self.reader.keyframe(at) {
                     recorder.append(&Record::Keyframe(keyframe))?;
-                    unwritten = WRITE_EVERY;
+                    // The next one is dropped if both are too large to wait.
+                    recorder.settle()?;
                 }
-            }
-            unwritten += 1;
-            if unwritten >= WRITE_EVERY {
-                recorder.settle()?;
-                unwritten = 0;
             }
         }
         Ok(recorder.settle()?)
@@ -246,8 +241,6 @@ fn run<S: Simulation>(
 
 /// A signature over a turn comes at most this many turns later in the file.
 const SIGNED_LATE: u32 = 64;
-/// Records between two waits for the disk.
-const WRITE_EVERY: u32 = 4_096;
 /// The longest match to play on from, in turns: each is stepped.
 const MOST_TURNS: u32 = 1_000_000;
 

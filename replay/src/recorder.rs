@@ -361,7 +361,7 @@ impl Recorder {
 }
 
 impl LogStore for Recorder {
-    /// Queues the record; never waits for the disk.
+    /// Queues the record. Waits for the disk where 8 MiB are queued already: for 5 s at most, which is an error.
     ///
     /// # Panics
     /// If a record comes before the start, or a turn leaves a gap.

@@ -10,8 +10,11 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Encoded records that wait for the disk, at most. A match writes a few kilobytes a second.
+/// Encoded records that wait for the disk, at most. A match writes a few kilobytes a second; but a log that begins, of a match
+/// that has lasted for hours, comes at once.
 pub(crate) const QUEUE_BYTES: usize = 8 << 20;
+/// A disk that takes so long for half of a full queue hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(5);
 /// Bytes of snapshots in the queue, if there are several.
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
@@ -100,7 +103,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a job without waiting for the disk.
+    /// Queues a job. Waits only where the queue is full, until half of it is written.
     ///
     /// A keyframe is dropped, and the result is false, if too many are queued: the file is valid without it.
     pub(crate) fn push(&self, job: Job) -> Result<bool, StoreError> {
@@ -113,6 +116,14 @@ impl Shared {
             if waiting > 0 && waiting + keyframe.snapshot.len() > KEYFRAME_BYTES {
                 return Ok(false);
             }
+        }
+        if state.bytes + job.bytes() > QUEUE_BYTES {
+            let waits = |state: &mut State| state.bytes > QUEUE_BYTES / 2 && !state.done;
+            let waited = self.changed.wait_timeout_while(state, HANGS_AFTER, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if let Some(error) = &state.error {
+            return Err(error.clone());
         }
         if state.bytes + job.bytes() > QUEUE_BYTES {
             let error = StoreError::Io(io::ErrorKind::TimedOut);
@@ -218,10 +229,12 @@ impl Writer {
                         state.synced = state.synced.max(Some(id));
                     }
                     state.jobs.pop_front();
+                    let was_half_full = state.bytes > QUEUE_BYTES / 2;
                     state.bytes -= job.bytes();
                     state.written = self.written;
                     state.marks.extend(mark);
-                    if state.jobs.is_empty() {
+                    let is_half_free = was_half_full && state.bytes <= QUEUE_BYTES / 2;
+                    if state.jobs.is_empty() || is_half_free {
                         shared.changed.notify_all();
                     }
                 }

@@ -139,26 +139,51 @@ impl Output for Hanging {
 }
 
 #[test]
-fn a_hanging_disk_is_an_error_and_never_blocks() {
-    let played = fixture::play(1);
+fn a_hanging_disk_is_an_error() {
     let gate = Arc::new(Mutex::new(()));
     let held = gate.lock().unwrap();
-    let mut recorder =
-        Recorder::over(Path::new("nowhere"), Box::new(Hanging(gate.clone(), false))).unwrap();
-    recorder.append(&played.records[0]).unwrap();
-    let mut errors = Vec::new();
-    for turn in 0..200_000 {
-        let bundle = Bundle {
-            turn: TurnNumber(turn),
-            plan: Plan::default(),
-            paused: false,
-            entries: Vec::new(),
-        };
-        errors.extend(recorder.append(&Record::Bundle(bundle)).err());
-    }
+    let mut recorder = over_a_hanging_disk(&gate);
+    let errors = append_idle_turns(&mut recorder);
     assert_eq!(errors, [StoreError::Io(io::ErrorKind::TimedOut)]);
     drop(held);
     assert_eq!(recorder.close(), Ok(()), "reported already");
+}
+
+#[test]
+fn a_long_log_that_comes_at_once_waits_for_the_disk() {
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.lock().unwrap();
+    let mut recorder = over_a_hanging_disk(&gate);
+    let appending = std::thread::spawn(move || {
+        let errors = append_idle_turns(&mut recorder);
+        (errors, recorder.close())
+    });
+    // Much more than is needed to fill the queue.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!appending.is_finished(), "it waits");
+    drop(held);
+    let appended = appending.join().expect("no panic");
+    assert_eq!(appended, (Vec::new(), Ok(())));
+}
+
+fn over_a_hanging_disk(gate: &Arc<Mutex<()>>) -> Recorder {
+    let disk = Box::new(Hanging(gate.clone(), false));
+    let mut recorder = Recorder::over(Path::new("nowhere"), disk).unwrap();
+    recorder.append(&fixture::play(1).records[0]).unwrap();
+    recorder
+}
+
+/// More turns than the queue takes. Returns the errors.
+fn append_idle_turns(recorder: &mut Recorder) -> Vec<StoreError> {
+    let bundle = |turn| Bundle {
+        turn: TurnNumber(turn),
+        plan: Plan::default(),
+        paused: false,
+        entries: Vec::new(),
+    };
+    let records = (0..200_000).map(|turn| Record::Bundle(bundle(turn)));
+    let appended = records.map(|record| recorder.append(&record));
+    appended.filter_map(Result::err).collect()
 }
 
 #[test]
