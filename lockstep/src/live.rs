@@ -588,7 +588,8 @@ impl TurnSource for Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        let _ = self.to_network.try_send(ToNetwork::Stop);
+        // Must arrive, as an answer: else the thread of a match without end never ends.
+        let _ = self.to_network.send(ToNetwork::Stop);
         (self.waker)();
         if let Some(thread) = self.thread.take() {
             // The thread ends within the transport's bound on closing. A panic in it was already printed.
