@@ -72,7 +72,7 @@ fn follow<W: Write>(
             );
             peer.leave();
         }
-        let mut way = requests.next().and_then(|request| match request {
+        let requested = requests.next().and_then(|request| match request {
             Request::EnterBranch => {
                 if peer.found_branch().is_none() {
                     say(LogLevel::Warn, format_args!("there is no branch to enter"));
@@ -93,6 +93,7 @@ fn follow<W: Write>(
                 None
             }
         });
+        let mut way = requested;
         for event in peer.poll(|_, _| {}) {
             note(&event);
             for mut line in Line::of(&event) {
@@ -105,10 +106,11 @@ fn follow<W: Write>(
                 }
                 out.write(&line)?;
             }
-            way = peer.way_after(&event).or(way);
-            if let (Event::Ended(ended), None) = (&event, way) {
+            let next = peer.way_after(&event);
+            if let (Event::Ended(ended), None, None) = (&event, next, requested) {
                 return finish(peer, ended, out).map(Step::Ends);
             }
+            way = next.or(way);
         }
         if let Some(way) = way {
             return Ok(Step::GoesOn(way));

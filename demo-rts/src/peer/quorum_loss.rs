@@ -164,6 +164,8 @@ impl Peer {
         if self.leaving || !self.can_go_on() {
             return None;
         }
+        // The quorum may be back: a later event of the same poll tells so.
+        let is_lost = self.has_lost_quorum();
         match (event, choice) {
             (
                 Event::BranchFound {
@@ -173,6 +175,7 @@ impl Peer {
                 },
                 _,
             ) if self.into_branch && !self.seeks_match() => Some(Way::Enter(*match_id)),
+            (Event::NoQuorum { .. }, _) if !is_lost => None,
             (Event::NoQuorum { .. }, OnQuorumLoss::Reopen) => Some(Way::Reopen),
             (Event::NoQuorum { .. } | Event::JoinerWaits { .. }, OnQuorumLoss::Branch) => {
                 Some(Way::Alone)
@@ -189,9 +192,7 @@ impl Peer {
                         self.reopens_again && choice == OnQuorumLoss::Reopen
                     }
                     // A player may come back to the window later.
-                    EndReason::StallLimit { .. } => {
-                        self.has_lost_quorum() && choice == OnQuorumLoss::Ask
-                    }
+                    EndReason::StallLimit { .. } => is_lost && choice == OnQuorumLoss::Ask,
                     _ => false,
                 };
                 waits.then_some(Way::Reopen)
