@@ -120,13 +120,12 @@ impl Uplink {
         now >= self.looked_at + EVERY
     }
 
-    /// Looks at what each link says that the way out carries. Half of them must know it.
+    /// Looks at what each link says that the way out carries. More than half of them must say that it is narrow.
     pub(crate) fn look(&mut self, now: Duration, links: &[Option<u64>]) {
         self.looked_at = now;
-        let mut known: Vec<u64> = links.iter().flatten().copied().collect();
-        known.sort_unstable();
-        let carries = known.get(known.len() / 2).copied();
-        let carries = carries.filter(|_| known.len() * 2 >= links.len());
+        let mut carry: Vec<u64> = links.iter().map(|rate| rate.unwrap_or(WIDE)).collect();
+        carry.sort_unstable();
+        let carries = carry.get(carry.len() / 2).copied();
         self.carries = carries.filter(|rate| *rate < WIDE);
     }
 
@@ -248,6 +247,7 @@ mod tests {
         assert!((38_000..=44_000).contains(&left), "{left} bytes in 10 s");
         for others in [
             &[Some(8_000), Some(WIDE)][..],
+            &[Some(8_000), None],
             &[Some(8_000), None, None],
             &[],
         ] {
