@@ -1,6 +1,6 @@
 //! How often a peer asks on a link for a batch that should have come.
 
-use super::copies::Measured;
+use super::copies::{Measured, backed_off};
 use std::time::Duration;
 
 /// What was asked for last.
@@ -14,8 +14,6 @@ pub(crate) struct Asking {
 /// A question may be lost as well: so many follow each other closely.
 const AT_ONCE: u8 = 4;
 const AGAIN_WITHIN: Duration = Duration::from_millis(4);
-/// So often the time from one question to the next doubles.
-const MOST_DOUBLINGS: u32 = 4;
 /// The time between two questions, or between a question and its answer, where that is longer: a peer that has nothing to
 /// send is silent for as long.
 const LONGEST: Duration = Duration::from_millis(250);
@@ -33,8 +31,7 @@ impl Asking {
             times => {
                 let answered = link.acknowledged_within().max(link.pulse);
                 let at_once = if link.is_short { 1 } else { AT_ONCE };
-                let doublings = u32::from(times.saturating_sub(at_once)).min(MOST_DOUBLINGS);
-                (answered * 2u32.pow(doublings)).min(LONGEST.max(answered))
+                backed_off(answered, times.saturating_sub(at_once).into(), LONGEST)
             }
         };
         expected.max(self.last + gap)

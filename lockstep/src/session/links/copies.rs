@@ -74,7 +74,7 @@ const ENOUGH: u32 = 4;
 /// More batches than any peer keeps to send again.
 const MOST_ON_THEIR_WAY: usize = 64;
 /// The longest time from one copy of a batch that is not acknowledged to the next.
-const LONGEST: Duration = Duration::from_millis(500);
+pub(crate) const LONGEST: Duration = Duration::from_millis(500);
 /// Where more packets of 64 are lost, questions and what answers them are lost too often.
 const SELDOM: u32 = 256 * 6;
 /// Where more packets of 64 are lost, several in a row may be.
@@ -82,10 +82,10 @@ const OUTAGES: u32 = 256 * 2;
 /// As much may be lost beside what is seen, of 64 packets in 256ths of one.
 const UNSEEN: u64 = 32;
 
-/// The time from one copy to the next after so many others that were not acknowledged, each after twice as long.
-pub(crate) fn backed_off(first: Duration, others: u32) -> Duration {
+/// The time from one copy, or question, to the next after so many others in vain, each after twice as long.
+pub(crate) fn backed_off(first: Duration, others: u32, longest: Duration) -> Duration {
     let doubled = first.saturating_mul(2u32.saturating_pow(others));
-    doubled.min(LONGEST.max(first))
+    doubled.min(longest.max(first))
 }
 
 impl Measured {
@@ -217,6 +217,7 @@ impl Copies {
                     true => u32::from(sent.copies) - 1,
                     false => 0,
                 },
+                LONGEST,
             );
         // What the other end asks for is asked for no later than it would be acknowledged.
         let asked = sent.last + within.max(link.pulse);
@@ -246,7 +247,7 @@ impl Copies {
         // The longer it is late, the less often it leaves.
         let late_for = sent.last.saturating_sub(late);
         let more = u32::from(sent.copies.saturating_sub(copies + 1));
-        let gap = backed_off(link.pulse, more).min(within.max(late_for));
+        let gap = backed_off(link.pulse, more, LONGEST).min(within.max(late_for));
         Some(late.max(sent.last + gap.max(link.pulse)))
     }
 }

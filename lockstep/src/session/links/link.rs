@@ -2,7 +2,7 @@
 
 use super::asking::Asking;
 use super::board::Neighbour;
-use super::copies::{APART, Copies, Measured, backed_off};
+use super::copies::{APART, Copies, LONGEST, Measured, backed_off};
 use super::uplink::{Trips, Uplink};
 use crate::session::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
@@ -367,7 +367,7 @@ impl Quality {
             false => measured.pulse,
         };
         let of = self.passed.get(at).copied().unwrap_or_default();
-        of.last + backed_off(first, of.again)
+        of.last + backed_off(first, of.again, LONGEST)
     }
 
     /// Whether the other side had no quicker way than this link to what left here last of that peer.
