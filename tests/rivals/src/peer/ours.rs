@@ -90,6 +90,23 @@ impl Ours {
         }
     }
 
+    /// Whether the worlds differ. Fails where the match has ended or changed otherwise.
+    fn take_events(&mut self) -> Result<bool, String> {
+        let mut differs = false;
+        for event in self.live.events() {
+            match event {
+                Event::Started { own, .. } => self.own = own.first().copied(),
+                Event::Desync(_) => differs = true,
+                Event::Ended(end) if !differs => return Err(end.reason.to_string()),
+                Event::RosterChanged { cause, .. } if !differs => {
+                    return Err(format!("the roster changed: {cause:?}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(differs)
+    }
+
     fn issue(&mut self, seat: Seat, player: &Shared) -> Result<(), String> {
         let mut player = lock(player);
         for command in player.take_commands(usize::MAX) {
@@ -129,20 +146,13 @@ impl Session for Ours {
             let answered = self.live.answer(answer);
             answered.map_err(|error| error.to_string())?;
         }
-        let mut differs = false;
-        for event in self.live.events() {
-            match event {
-                Event::Started { own, .. } => self.own = own.first().copied(),
-                Event::Desync(_) => differs = true,
-                Event::Ended(end) if !differs => return Err(end.reason.to_string()),
-                Event::RosterChanged { cause, .. } if !differs => {
-                    return Err(format!("the roster changed: {cause:?}"));
-                }
-                _ => {}
-            }
-        }
-        if let Some(seat) = self.own {
-            self.issue(seat, player)?;
+        let differs = self.take_events()?;
+        if let Some(seat) = self.own
+            && let Err(refused) = self.issue(seat, player)
+        {
+            // The match may have ended meanwhile: its reason says more.
+            self.take_events()?;
+            return Err(refused);
         }
         Ok(differs)
     }
