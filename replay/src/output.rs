@@ -23,6 +23,16 @@ pub trait Output: Send {
     /// # Errors
     /// The error of the disk.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Puts `bytes` in the place of all from `at` on. A file has them before it loses what stood behind them: a process that
+    /// dies meanwhile leaves the one or the other.
+    ///
+    /// # Errors
+    /// The error of the disk.
+    fn replace(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.truncate(at)?;
+        write_all(self, bytes)
+    }
 }
 
 impl Output for File {
@@ -39,10 +49,16 @@ impl Output for File {
         self.set_len(length)?;
         self.seek(SeekFrom::Start(length)).map(drop)
     }
+
+    fn replace(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(at))?;
+        write_all(self, bytes)?;
+        self.truncate(at + bytes.len() as u64)
+    }
 }
 
 /// Appends all of `bytes`.
-pub(crate) fn write_all(output: &mut dyn Output, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all<O: Output + ?Sized>(output: &mut O, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

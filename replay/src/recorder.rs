@@ -249,19 +249,14 @@ impl Recorder {
             let again = self.behind.extract_if(.., |(turns, _)| *turns > turn);
             for (_, item) in again.collect::<Vec<_>>() {
                 match item {
-                    Behind::Records(records) => {
-                        self.write(&records)?;
-                        // It was durable where it stood before.
-                        if let [Record::Accept(_) | Record::Signed(_)] = records[..] {
-                            self.shared.push(Job::Sync(0))?;
-                        }
-                    }
+                    Behind::Records(records) => self.write(&records)?,
                     Behind::Keyframe(keyframe) => {
                         self.shared.push(Job::Keyframe(keyframe.clone()))?;
                         self.note_behind(Behind::Keyframe(keyframe));
                     }
                 }
             }
+            self.shared.push(Job::Replaced)?;
         }
         for bundle in change.write {
             self.points.push_back(Point {

@@ -36,8 +36,11 @@ pub(crate) enum Job {
         /// The number of the turn, if they are one.
         turn: Option<u32>,
     },
-    /// Takes back a turn, and everything written since.
-    TakeBack { turn: u32 },
+    /// Takes back a turn, and everything written since. What follows, up to [`Replaced`](Self::Replaced), takes its place.
+    TakeBack {
+        turn: u32,
+    },
+    Replaced,
     /// A keyframe, not packed yet.
     Keyframe(Keyframe),
     /// Makes all before it durable. Numbers ascend.
@@ -48,13 +51,13 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Job::Records { content, .. } => content.len() + size_of::<Job>(),
-            Job::Keyframe(_) | Job::TakeBack { .. } | Job::Sync(_) => 0,
+            Job::Keyframe(_) | Job::TakeBack { .. } | Job::Replaced | Job::Sync(_) => 0,
         }
     }
 
     fn snapshot_bytes(&self) -> usize {
         match self {
-            Job::Records { .. } | Job::TakeBack { .. } | Job::Sync(_) => 0,
+            Job::Records { .. } | Job::TakeBack { .. } | Job::Replaced | Job::Sync(_) => 0,
             Job::Keyframe(keyframe) => keyframe.snapshot.len(),
         }
     }
@@ -171,6 +174,7 @@ pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
         unmarked_bytes: MARK_EVERY_BYTES,
         unsynced_since: None,
         points: VecDeque::new(),
+        replacing: None,
     };
     let result = writer.serve(shared);
     if result.is_err() {
@@ -180,7 +184,7 @@ pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
     if let (Err(error), None) = (&result, &state.error) {
         state.error = Some(StoreError::Io(error.kind()));
     }
-    state.written = writer.written;
+    state.written = writer.in_file();
     state.jobs.clear();
     state.bytes = 0;
     state.done = true;
@@ -198,6 +202,8 @@ struct Writer {
     unsynced_since: Option<Instant>,
     /// The state before each of the last turns.
     points: VecDeque<Point>,
+    /// What is to take the place of all that stands in the file from an offset on.
+    replacing: Option<(u64, Vec<u8>)>,
 }
 
 struct Point {
@@ -223,7 +229,7 @@ impl Writer {
                     let mark = self.write(&job)?;
                     let mut state = shared.lock();
                     if let Job::TakeBack { .. } = job {
-                        state.marks.retain(|mark| mark.at < self.written);
+                        state.marks.retain(|mark| mark.at < self.in_file());
                     }
                     if let Job::Sync(id) = job {
                         state.synced = state.synced.max(Some(id));
@@ -231,7 +237,7 @@ impl Writer {
                     state.jobs.pop_front();
                     let was_half_full = state.bytes > QUEUE_BYTES / 2;
                     state.bytes -= job.bytes();
-                    state.written = self.written;
+                    state.written = self.in_file();
                     state.marks.extend(mark);
                     let is_half_free = was_half_full && state.bytes <= QUEUE_BYTES / 2;
                     if state.jobs.is_empty() || is_half_free {
@@ -306,6 +312,7 @@ impl Writer {
                 Ok(mark)
             }
             Job::TakeBack { turn } => self.take_back(*turn).map(|()| None),
+            Job::Replaced => self.replace().map(|()| None),
             Job::Sync(_) => self.sync().map(|()| None),
             Job::Keyframe(keyframe) => {
                 let mut bytes = Vec::new();
@@ -342,12 +349,32 @@ impl Writer {
         let at = at.ok_or(io::ErrorKind::InvalidInput)?;
         let point = self.points.drain(at..).next();
         let point = point.ok_or(io::ErrorKind::InvalidInput)?;
-        self.output.truncate(point.written)?;
         self.written = point.written;
         self.encoder = point.encoder;
         self.keyframes.truncate(point.keyframes);
         self.unmarked_bytes = point.unmarked_bytes;
+        self.replacing = Some((point.written, Vec::new()));
         Ok(())
+    }
+
+    /// What was taken back goes. What takes its place was durable where it stood before: it is in the file all the time, and
+    /// is made durable again.
+    fn replace(&mut self) -> io::Result<()> {
+        let Some((at, bytes)) = self.replacing.take() else {
+            return Ok(());
+        };
+        let written = std::mem::replace(&mut self.written, at);
+        self.output.replace(at, &bytes)?;
+        self.written = written;
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => self.sync(),
+        }
+    }
+
+    /// Bytes of whole items that are in the file, and stay there.
+    fn in_file(&self) -> u64 {
+        self.replacing.as_ref().map_or(self.written, |(at, _)| *at)
     }
 
     fn pack(&self, keyframe: &Keyframe) -> io::Result<Vec<u8>> {
@@ -366,7 +393,10 @@ impl Writer {
 
     /// Appends whole items.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        write_all(&mut *self.output, bytes)?;
+        match &mut self.replacing {
+            Some((_, replacing)) => replacing.extend_from_slice(bytes),
+            None => write_all(&mut *self.output, bytes)?,
+        }
         self.written += bytes.len() as u64;
         if self.unsynced_since.is_none() {
             self.unsynced_since = Some(now());
@@ -380,6 +410,7 @@ impl Writer {
     }
 
     fn finish(&mut self) -> io::Result<()> {
+        self.replace()?;
         let index = format::index_content(self.keyframes.iter().copied());
         let mut bytes = Vec::new();
         if index.len() as u64 <= format::MAX_RECORDS_BYTES {
@@ -392,7 +423,8 @@ impl Writer {
 
     /// Cuts the file to whole items after a failure of the disk. If this fails too, every reader cuts it.
     fn give_up(&mut self) {
-        if self.output.truncate(self.written).is_ok() {
+        // What was to be replaced is still whole.
+        if self.replacing.is_none() && self.output.truncate(self.written).is_ok() {
             self.output.sync().ok();
         }
     }

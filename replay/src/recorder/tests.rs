@@ -358,6 +358,78 @@ fn a_keyframe_behind_turns_that_are_taken_back_stays() {
     assert_eq!(reader.provisional(), u32::from(Plan::default().delay_turns));
 }
 
+/// All states of a file in memory, the newest last.
+#[derive(Clone, Default)]
+struct States(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl States {
+    fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut states = self.0.lock().unwrap();
+        let mut next = states.last().cloned().unwrap_or_default();
+        change(&mut next);
+        states.push(next);
+    }
+}
+
+impl Output for States {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.change(|file| file.extend_from_slice(bytes));
+        Ok(bytes.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.change(|file| file.truncate(length as usize));
+        Ok(())
+    }
+
+    /// As a file does it.
+    fn replace(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = at as usize + bytes.len();
+        self.change(|file| {
+            file.resize(file.len().max(end), 0);
+            file[at as usize..end].copy_from_slice(bytes);
+        });
+        self.truncate(end as u64)
+    }
+}
+
+#[test]
+fn an_accept_behind_turns_that_are_taken_back_is_in_the_file_at_all_times() {
+    let played = fixture::play(60);
+    let states = States::default();
+    let disk = Box::new(states.clone());
+    let mut recorder = Recorder::over(Path::new("nowhere"), disk).unwrap();
+    let turns = bundles(&played.records);
+    recorder.append(&played.records[0]).unwrap();
+    for bundle in &turns[..50] {
+        let record = Record::Bundle((*bundle).clone());
+        recorder.append(&record).unwrap();
+    }
+    let tail: Vec<Bundle> = turns[50..53].iter().map(|of| (*of).clone()).collect();
+    recorder.tail(&tail).unwrap();
+    recorder.append(&accepted(0)).unwrap();
+    recorder.settle().unwrap();
+    let before = states.0.lock().unwrap().len();
+    recorder.tail(&tail[..1]).unwrap();
+    recorder.close().unwrap();
+    let states = states.0.lock().unwrap();
+    let read = |state: &Vec<u8>| Reader::from_bytes(state.clone()).unwrap();
+    for state in &states[before - 1..] {
+        let told = read(state).accepted().cloned().map(Record::Accept);
+        assert_eq!(told, Some(accepted(0)));
+    }
+    assert!(states.len() > before);
+    let of = |state| read(state).turns();
+    assert_eq!(
+        (of(&states[before - 1]), of(&states[states.len() - 1])),
+        (53, 51)
+    );
+}
+
 /// A file in memory whose syncs wait.
 struct Slow {
     syncs: std::sync::mpsc::Receiver<()>,
