@@ -7,7 +7,7 @@ use crate::peer::{Peer, Way, now};
 use crate::plain;
 use crate::requests::{Request, Requests};
 use crate::signals::QuitRequest;
-use lockstep::{Ended, Event, Status};
+use lockstep::{EndReason, Ended, Event, Status};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -107,7 +107,14 @@ fn follow<W: Write>(
                 out.write(&line)?;
             }
             let next = peer.way_after(&event);
-            if let (Event::Ended(ended), None, None) = (&event, next, requested) {
+            // A match that has come to its end goes on in no other way.
+            let goes_on = |ended: &Ended| match ended.reason {
+                EndReason::Decided | EndReason::TurnLimit => requested,
+                _ => next.or(way),
+            };
+            if let Event::Ended(ended) = &event
+                && goes_on(ended).is_none()
+            {
                 return finish(peer, ended, out).map(Step::Ends);
             }
             way = next.or(way);

@@ -175,7 +175,7 @@ impl Peer {
                 },
                 _,
             ) if self.into_branch && !self.seeks_match() => Some(Way::Enter(*match_id)),
-            (Event::NoQuorum { .. }, _) if !is_lost => None,
+            (Event::NoQuorum { .. } | Event::JoinerWaits { .. }, _) if !is_lost => None,
             (Event::NoQuorum { .. }, OnQuorumLoss::Reopen) => Some(Way::Reopen),
             (Event::NoQuorum { .. } | Event::JoinerWaits { .. }, OnQuorumLoss::Branch) => {
                 Some(Way::Alone)

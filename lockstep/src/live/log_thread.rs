@@ -324,8 +324,8 @@ fn bytes_of(bundle: &Bundle) -> usize {
 
 /// Bytes of records that wait for a store that hangs, at most. A match makes a few kilobytes a second.
 const QUEUE_BYTES: usize = 8 << 20;
-/// A store that takes so long for one job hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(1);
+/// A store that takes so long for one job hangs. A recorder gives up a disk after 5 s.
+const HANGS_AFTER: Duration = Duration::from_secs(6);
 /// Bytes of snapshots that wait, if there are several.
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// What a record is counted as that is neither a turn nor a snapshot.
