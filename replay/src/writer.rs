@@ -72,7 +72,8 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     /// The queue; its first job may be half written.
     pub jobs: VecDeque<Job>,
-    bytes: usize,
+    /// Bytes of its records.
+    pub bytes: usize,
     closing: bool,
     /// Why the writer gave up.
     pub error: Option<StoreError>,

@@ -332,7 +332,7 @@ const KEYFRAME_BYTES: usize = 64 << 20;
 const RECORD_BYTES: usize = 16 << 10;
 /// How often a store that syncs is asked whether it is done.
 const SYNC_EVERY: Duration = Duration::from_millis(5);
-/// How long the end of a match waits for its log. A recorder gives up a hanging disk after 10 s.
+/// How long the end of a match waits for its log. A recorder gives up a hanging disk after 10 s, unless its queue was full.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(12);
 
 #[cfg(test)]

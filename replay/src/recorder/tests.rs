@@ -1,4 +1,5 @@
 use super::*;
+use crate::writer::QUEUE_BYTES;
 use crate::{FileEnd, Reader, fixture};
 use lockstep::Plan;
 use lockstep::log::Bundle;
@@ -154,13 +155,16 @@ fn a_long_log_that_comes_at_once_waits_for_the_disk() {
     let gate = Arc::new(Mutex::new(()));
     let held = gate.lock().unwrap();
     let mut recorder = over_a_hanging_disk(&gate);
+    let shared = recorder.shared.clone();
     let appending = std::thread::spawn(move || {
         let errors = append_idle_turns(&mut recorder);
         (errors, recorder.close())
     });
-    // Much more than is needed to fill the queue.
-    std::thread::sleep(Duration::from_secs(2));
-    assert!(!appending.is_finished(), "it waits");
+    // An idle turn takes less than this.
+    while shared.lock().bytes < QUEUE_BYTES - 200 {
+        assert!(!appending.is_finished(), "a full queue is no end");
+        std::thread::yield_now();
+    }
     drop(held);
     let appended = appending.join().expect("no panic");
     assert_eq!(appended, (Vec::new(), Ok(())));

@@ -3,6 +3,7 @@
 use super::desync::saying;
 use super::*;
 use crate::log::{Document, STALL_BUDGET, Start, Vote};
+use crate::session::ledger::fixture::batch;
 use crate::session::roster::{Ballot, EpochVote, Holding, Message, Peers, Promise, Value};
 use crate::session::wire::{Control, SignedStatement, TurnPacket};
 use crate::{LogHash, RosterCause};
@@ -406,18 +407,8 @@ pub(super) fn chatting(texts: &[&str], match_id: MatchId, run: Incarnation) -> W
         what: What::Chat((*text).to_owned()),
     };
     let batch = Batch {
-        turn: TurnNumber(9),
         entries: texts.iter().map(entry).collect(),
-        first_numbers: Vec::new(),
-        executed: 0,
-        checksums: Vec::new(),
-        complete: 0,
-        log_hash: LogHash([0; 16]),
-        way_ms: Vec::new(),
-        load: 0,
-        leaving: false,
-        epoch: 0,
-        snapshot: None,
+        ..batch(9)
     };
     WireBatch::of(&batch.seal(2, match_id, run, &KeyedHash::new(id(2))))
 }
