@@ -106,18 +106,17 @@ fn follow<W: Write>(
                 }
                 out.write(&line)?;
             }
-            let next = peer.way_after(&event);
-            // A match that has come to its end goes on in no other way.
-            let goes_on = |ended: &Ended| match ended.reason {
-                EndReason::Decided | EndReason::TurnLimit => requested,
-                _ => next.or(way),
+            way = match &event {
+                // The quorum that was lost before is missed no more.
+                Event::Ended(Ended {
+                    reason: EndReason::Decided | EndReason::TurnLimit,
+                    ..
+                }) => requested,
+                _ => peer.way_after(&event).or(way),
             };
-            if let Event::Ended(ended) = &event
-                && goes_on(ended).is_none()
-            {
+            if let (Event::Ended(ended), None) = (&event, way) {
                 return finish(peer, ended, out).map(Step::Ends);
             }
-            way = next.or(way);
         }
         if let Some(way) = way {
             return Ok(Step::GoesOn(way));
