@@ -107,6 +107,7 @@
 //! Features: `quic` (default) brings QUIC and `live`; `live` alone the network thread, for any transport. Without
 //! either there are sessions, logs and [`Match::over`].
 
+mod addresses;
 mod command;
 mod doorway;
 mod encoding;

@@ -1,5 +1,6 @@
 //! Tickets: the short text that invites into a match.
 
+use crate::addresses::{MAX_ADDRESSES, is_address};
 use crate::{MatchId, PeerId};
 use data_encoding::BASE32_NOPAD_NOCASE;
 use std::fmt;
@@ -248,11 +249,6 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], TicketError> {
     Ok(*taken)
 }
 
-/// What a transport may be handed to dial: a short word.
-fn is_address(text: &[u8]) -> bool {
-    (1..=MAX_ADDRESS_BYTES).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
-}
-
 fn has_scope(socket: &SocketAddr) -> bool {
     matches!(socket, SocketAddr::V6(v6) if v6.scope_id() != 0 || v6.flowinfo() != 0)
 }
@@ -272,8 +268,6 @@ const VERSION: u32 = 1;
 const MAX_TEXT_BYTES: usize = 600;
 /// A whole ticket and what a window may have put between its lines.
 const MAX_PASTED_BYTES: usize = 4 * MAX_TEXT_BYTES;
-const MAX_ADDRESSES: usize = 8;
-const MAX_ADDRESS_BYTES: usize = 64;
 const CHECKSUM_BYTES: usize = 4;
 /// What fits the text at five bits a character, after `ls1-`.
 const MAX_BODY_BYTES: usize = (MAX_TEXT_BYTES - 4) * 5 / 8 - CHECKSUM_BYTES;

@@ -104,7 +104,7 @@ impl Serving<'_> {
                 batches: signed.batches.iter().map(WireBatch::of).collect(),
             }),
             contacts: contacts
-                .map(|contact| (contact.peer, contact.addresses))
+                .map(|contact| (contact.peer, contact.addresses.into()))
                 .collect(),
         };
         self.send(link, &answer);

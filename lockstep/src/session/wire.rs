@@ -1,5 +1,6 @@
 //! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
 
+use crate::addresses::Addresses;
 use crate::encoding::{DecodeError, Reader, Signature, put_bytes, put_varint};
 use crate::limits::MAX_PEERS;
 use crate::log::{End, SignedBatch, Terms};
@@ -33,7 +34,7 @@ pub(crate) enum Control {
         name: String,
         build: String,
         own_seats: u8,
-        addresses: Vec<String>,
+        addresses: Addresses,
     },
     /// Host to joiner: you are in; this is what is played, and so often have starts failed before you came.
     Welcome { offer: Offer, attempt: u32 },
@@ -100,7 +101,7 @@ pub(crate) enum Control {
     /// From a peer that wants to come back, and follows: the request, and where it can be dialled.
     Rejoin {
         request: Request,
-        addresses: Vec<String>,
+        addresses: Addresses,
     },
     /// Between peers that reopen a match.
     Reopen(Said),
@@ -221,7 +222,7 @@ pub(crate) struct LockedPeer {
     pub incarnation: Incarnation,
     pub name: String,
     pub seats: Vec<Seat>,
-    pub addresses: Vec<String>,
+    pub addresses: Addresses,
     pub commit: [u8; 32],
 }
 

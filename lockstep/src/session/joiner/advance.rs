@@ -309,7 +309,7 @@ impl Joiner {
         };
         let message = Control::Rejoin {
             request,
-            addresses: self.addresses.clone(),
+            addresses: self.addresses.clone().into(),
         };
         let roster = &known.start().roster;
         for link in proved(core) {

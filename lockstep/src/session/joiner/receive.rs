@@ -1,6 +1,7 @@
 //! What others say to a joiner, and answer.
 
 use super::{Decision, Joiner, Known, Next, Stage};
+use crate::addresses::Addresses;
 use crate::encoding::Reader;
 use crate::limits::{LONGEST_DELAY, MAX_PEERS};
 use crate::log::{
@@ -215,7 +216,7 @@ impl Joiner {
         core: &mut Core,
         start: &[u8],
         offer: Option<Offer>,
-        contacts: Vec<(PeerId, Vec<String>)>,
+        contacts: Vec<(PeerId, Addresses)>,
     ) -> Next {
         let Ok(Record::Start(start)) = Codec::default().decode(start, &core.limits) else {
             self.distrust(core, Fault::Garbage);
@@ -241,7 +242,7 @@ impl Joiner {
             let mut roster = known.start().roster.iter();
             let of_the_match = roster.any(|place| place.peer == peer);
             if of_the_match && peer != core.id() {
-                self.sources.learn(peer, addresses);
+                self.sources.learn(peer, addresses.into());
             }
         }
         Next::Stay

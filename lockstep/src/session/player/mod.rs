@@ -64,7 +64,7 @@ impl Player {
             Control::Join { .. } => core.refuse(link, JoinRefused::Started),
             end @ Control::End { .. } if member.is_some() => self.receive_end(core, link, end),
             Control::Rejoin { request, addresses } if member.is_none() => {
-                self.receive_request(core, link, request, addresses);
+                self.receive_request(core, link, request, addresses.into());
             }
             Control::Bye if of_the_match => {
                 if let Some(at) = member {

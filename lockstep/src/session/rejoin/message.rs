@@ -1,5 +1,6 @@
 //! Messages of the bulk channel, between a joiner and a peer that has the match.
 
+use crate::addresses::Addresses;
 use crate::encoding::DecodeError;
 use crate::session::SnapshotHash;
 use crate::session::wire::WireBatch;
@@ -31,7 +32,7 @@ pub(crate) enum Answer {
         start: Vec<u8>,
         snapshot: Option<Offer>,
         /// Where the peers of the match can be dialled.
-        contacts: Vec<(PeerId, Vec<String>)>,
+        contacts: Vec<(PeerId, Addresses)>,
     },
     Log {
         from: u32,

@@ -2,6 +2,7 @@
 //! while because they lied, lack the match, or are silent.
 
 use super::links::{DialledLink, ProvedLink};
+use crate::addresses::MAX_ADDRESSES;
 use crate::{Contact, JoinRefused, LinkId, MatchId, PeerId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,9 +24,8 @@ pub(super) const NO_HELP: Duration = Duration::from_secs(2);
 const LONGER: u32 = 8;
 /// Strangers that are asked, each until it has shown that it does not help: ever new keys give a peer no more.
 const STRANGERS: usize = 64;
-/// Addresses of one peer that one source may add, and that are kept.
-const ADDRESSES_TOLD: usize = 8;
-const ADDRESSES: usize = 16;
+/// Addresses of one peer that are kept: of what one source tells, and of the others before it.
+const ADDRESSES: usize = 2 * MAX_ADDRESSES;
 
 /// Peers to ask, and the one that is asked.
 pub(crate) struct Sources {
@@ -482,7 +482,7 @@ impl Sources {
     pub(crate) fn learn(&mut self, peer: PeerId, addresses: Vec<String>) {
         let new = || Known::at(Vec::new());
         let known = self.contacts.entry(peer).or_insert_with(new);
-        for address in addresses.into_iter().take(ADDRESSES_TOLD) {
+        for address in addresses {
             if known.addresses.len() < ADDRESSES && !known.addresses.contains(&address) {
                 known.addresses.push(address);
             }
@@ -493,7 +493,7 @@ impl Sources {
     pub(crate) fn find(&mut self, now: Duration, contact: Contact) {
         let new = || Known::at(Vec::new());
         let known = self.contacts.entry(contact.peer).or_insert_with(new);
-        let told = contact.addresses.into_iter().take(ADDRESSES_TOLD);
+        let told = contact.addresses.into_iter();
         let mut fresh: Vec<String> = told
             .filter(|told| !known.addresses.contains(told))
             .collect();

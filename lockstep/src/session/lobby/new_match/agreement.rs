@@ -342,7 +342,7 @@ mod tests {
             incarnation: Incarnation([peer; 16]),
             name: format!("peer {peer}"),
             seats: vec![Seat(peer)],
-            addresses: Vec::new(),
+            addresses: Vec::new().into(),
             commit: share(peer).commitment(attempt),
         };
         (0..2).map(locked).collect()

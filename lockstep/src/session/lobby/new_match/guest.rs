@@ -342,7 +342,7 @@ impl Newcomer {
             .iter()
             .map(|peer| match peer.peer == host {
                 true => self.invitation.addresses.clone(),
-                false => peer.addresses.clone(),
+                false => peer.addresses.clone().into(),
             });
         // A host cannot put the beginning off, nor into the past.
         let begin = self.clock.here(begin_ms);
@@ -386,7 +386,7 @@ impl Newcomer {
         for peer in agreement.roster().iter().filter(|peer| peer.peer != own) {
             let addresses = match peer.peer == self.invitation.host {
                 true => &self.invitation.addresses,
-                false => &peer.addresses,
+                false => &*peer.addresses,
             };
             if core.links_to(peer.peer).next().is_none() && !addresses.is_empty() {
                 core.out.push(Output::Dial {
@@ -418,7 +418,7 @@ impl GuestBase for Newcomer {
     fn member_addresses(&self) -> Vec<String> {
         let roster = self.agreement.as_ref().map(Agreement::roster);
         let roster = roster.unwrap_or_default().iter();
-        best_first(roster.map(|peer| &peer.addresses))
+        best_first(roster.map(|peer| &*peer.addresses))
     }
 
     fn own_seats(&self) -> &[Seat] {
@@ -459,7 +459,7 @@ impl GuestBase for Newcomer {
             name: self.own.name.clone(),
             build: self.own.build.clone(),
             own_seats: self.own.seats,
-            addresses: self.own.addresses.clone(),
+            addresses: self.own.addresses.clone().into(),
         };
         core.send(link, &join);
     }

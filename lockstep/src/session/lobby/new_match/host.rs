@@ -30,9 +30,6 @@ const QUIET: Duration = Duration::from_millis(1_500);
 const FAILURES: u32 = 3;
 /// A link is up for so long before its peer shows the ticket: a correct one does so at once.
 const ASKS_WITHIN: Duration = Duration::from_secs(3);
-/// Addresses of a guest beside the one that it is seen at, and the bytes of each.
-const ADDRESSES: usize = 6;
-const ADDRESS_BYTES: usize = 64;
 
 pub(in crate::session::lobby) struct NewMatch {
     config: HostConfig,
@@ -180,7 +177,10 @@ impl NewMatch {
         self.loading = Some(Loading {
             start,
             hash,
-            addresses: roster.into_iter().map(|peer| peer.addresses).collect(),
+            addresses: roster
+                .into_iter()
+                .map(|peer| peer.addresses.into())
+                .collect(),
             slowest_rtt: Duration::ZERO,
         });
         Next::Sign(signatures)
@@ -260,13 +260,6 @@ impl Base for NewMatch {
         if !standing.gathers || free.len() < wanted || crowded {
             return Err(full);
         }
-        // Where other peers may dial it: as seen from here first, then where it believes to be.
-        let mut addresses = vec![core.links[&request.link].address.clone()];
-        for address in told.into_iter().take(ADDRESSES) {
-            if address.len() <= ADDRESS_BYTES && !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
         let occupant = Occupant {
             order: 0,
             peer: request.peer,
@@ -274,7 +267,7 @@ impl Base for NewMatch {
             name: standing.room.free_name(&tidy_name(&name)),
             build: tidy_text(&build, MAX_BUILD),
             seats: free[..wanted].to_vec(),
-            addresses,
+            addresses: told.behind(&core.links[&request.link].address),
             ready: false,
         };
         let welcome = Control::Welcome {
@@ -377,7 +370,7 @@ impl Base for NewMatch {
             incarnation: occupant.incarnation,
             name: occupant.name.clone(),
             seats: occupant.seats.clone(),
-            addresses: occupant.addresses.clone(),
+            addresses: occupant.addresses.clone().into(),
             commit: self
                 .draw
                 .commitment(occupant.peer)

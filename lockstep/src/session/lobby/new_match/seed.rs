@@ -170,7 +170,7 @@ mod tests {
             incarnation: Incarnation([peer; 16]),
             name: String::new(),
             seats: vec![Seat(peer)],
-            addresses: Vec::new(),
+            addresses: Vec::new().into(),
             commit: own(peer).commitment(attempt),
         }
     }

@@ -5,6 +5,7 @@ use super::consent::{Answered, Consent};
 use super::message::Said;
 use super::recovered_log::RecoveredLog;
 use super::{carry_out, keep, probe_others, probe_proved};
+use crate::addresses::{Addresses, MAX_ADDRESSES};
 use crate::log::RosterChange;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
@@ -20,7 +21,6 @@ use sim::Seat;
 use std::time::Duration;
 
 /// Addresses of one peer that are kept.
-const ADDRESSES: usize = 8;
 /// A host cannot put the beginning off for longer.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ impl Returner {
             claim: consent.claim(),
             accepted: consent.accepted(),
             signed: context.signed,
-            addresses: context.addresses.clone(),
+            addresses: context.addresses.clone().into(),
         };
         core.send(link, &Control::Reopen(come));
         let proved = core.links.get(&link).and_then(|link| link.proved);
@@ -119,7 +119,7 @@ impl Returner {
         &mut self,
         core: &mut Core,
         (decided, change): (Option<&[u8]>, &[u8]),
-        told: Vec<(PeerId, Vec<String>)>,
+        told: Vec<(PeerId, Addresses)>,
         in_ms: u32,
     ) -> Step {
         let signer = core.signer.as_ref();
@@ -130,7 +130,7 @@ impl Returner {
             return self.turned_away(core, EndReason::LobbyClosed);
         };
         for (peer, addresses) in told {
-            self.learn(peer, addresses);
+            self.learn(peer, addresses.into());
         }
         let due = core.now + goes_on_in(in_ms);
         Step::Exit(Exit::Reopened(Box::new(change), due))
@@ -145,7 +145,6 @@ impl Returner {
         let contacts = &mut self.context.contacts;
         contacts.retain(|known| known.peer != peer || addresses.is_empty());
         if contacts.iter().all(|known| known.peer != peer) {
-            let addresses = addresses.into_iter().take(ADDRESSES).collect();
             contacts.push(Contact { peer, addresses });
         }
     }
@@ -157,7 +156,7 @@ impl Returner {
             return self.learn(peer, addresses);
         };
         for address in addresses {
-            if known.addresses.len() < ADDRESSES && !known.addresses.contains(&address) {
+            if known.addresses.len() < MAX_ADDRESSES && !known.addresses.contains(&address) {
                 known.addresses.push(address);
             }
         }
@@ -224,7 +223,7 @@ impl GuestBase for Returner {
             }
             Control::Reopen(Said::Withdraw { attempt }) => self.consent.withdraw(attempt),
             Control::Reopen(Said::HostedBy { host, addresses }) => {
-                self.seek_at(host, addresses);
+                self.seek_at(host, addresses.into());
                 return Step::Exit(Exit::Search(EndReason::LobbyClosed));
             }
             Control::Reopen(Said::Begin {

@@ -35,9 +35,6 @@ const ASK_OTHERS: Duration = Duration::from_secs(3);
 const JOINERS_COME: Duration = Duration::from_secs(15);
 /// A host by its player's word yields to another host that it can do without, where the other host has said so for so long.
 const YIELDS_AFTER: Duration = Duration::from_secs(2);
-/// Addresses of one peer, and the bytes of each.
-const ADDRESSES: usize = 8;
-const ADDRESS_BYTES: usize = 64;
 
 pub(in crate::session::lobby) struct ReopeningHost {
     context: RejoinContext,
@@ -213,7 +210,8 @@ impl ReopeningHost {
                 .filter(|known| known.peer == host);
             let known = known.flat_map(|known| known.addresses.iter());
             let addresses = std::iter::once(&link.address).chain(known);
-            let addresses = addresses.take(ADDRESSES).cloned().collect();
+            let addresses: Vec<String> = addresses.cloned().collect();
+            let addresses = addresses.into();
             standing.broadcast(core, &Control::Reopen(Said::HostedBy { host, addresses }));
         }
         Next::Yield(link)
@@ -311,10 +309,7 @@ impl Base for ReopeningHost {
             signed,
         };
         self.settlement.come(facts, place, run, told)?;
-        let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
-        let told = addresses.into_iter().filter(fits).take(ADDRESSES - 1);
-        let seen = core.links[&request.link].address.clone();
-        let addresses = std::iter::once(seen).chain(told).collect();
+        let addresses = addresses.behind(&core.links[&request.link].address);
         let start = self.settlement.start();
         Ok((occupant(start, place, run, addresses), None))
     }
@@ -441,7 +436,7 @@ impl Base for ReopeningHost {
         for (guest, _) in standing.room.guests() {
             let place = self.settlement.place_of(guest.peer);
             match place.is_some_and(|place| change.value.roster.contains(place)) {
-                true => contacts.push((guest.peer, guest.addresses.clone())),
+                true => contacts.push((guest.peer, guest.addresses.clone().into())),
                 false => late.push(guest.peer),
             }
         }
@@ -455,7 +450,10 @@ impl Base for ReopeningHost {
         let mut away = std::mem::take(&mut self.context.contacts);
         away.retain(|known| contacts.iter().all(|(peer, _)| *peer != known.peer));
         let here = contacts.into_iter();
-        let here = here.map(|(peer, addresses)| Contact { peer, addresses });
+        let here = here.map(|(peer, addresses)| Contact {
+            peer,
+            addresses: addresses.into(),
+        });
         self.context.contacts = here.chain(away).collect();
         let due = core.now + BEGIN_AFTER;
         let reopened = self.settlement.into_reopened(change, due);

@@ -1,5 +1,6 @@
 //! What the host of a reopening and its guests say to each other.
 
+use crate::addresses::Addresses;
 use crate::encoding::Signature;
 use crate::log::{Ballot, NewRun, Reopening, SignedReopening, Value};
 use crate::{LogHash, PeerId};
@@ -18,7 +19,7 @@ pub(crate) enum Said {
         accepted: Option<(Ballot, Value)>,
         /// The reopening that it has signed last, elsewhere.
         signed: Option<SignedReopening>,
-        addresses: Vec<String>,
+        addresses: Addresses,
     },
     /// From the host: the peers here can go on so.
     Propose(Proposal),
@@ -37,15 +38,12 @@ pub(crate) enum Said {
         decided: Option<Vec<u8>>,
         change: Vec<u8>,
         /// Where the peers can be dialled that go on.
-        contacts: Vec<(PeerId, Vec<String>)>,
+        contacts: Vec<(PeerId, Addresses)>,
         /// When the first turn is due.
         in_ms: u32,
     },
     /// From the host: this peer hosts instead, and can be dialled there.
-    HostedBy {
-        host: PeerId,
-        addresses: Vec<String>,
-    },
+    HostedBy { host: PeerId, addresses: Addresses },
 }
 
 /// What a peer has recorded.

@@ -67,7 +67,7 @@ impl Hostile {
     }
 
     fn claims(&self, net: &mut Net, claim: Claim) {
-        let addresses = Vec::new();
+        let addresses = Vec::new().into();
         self.says(
             net,
             &Control::Reopen(Said::Come {
