@@ -1,10 +1,12 @@
 //! What a guest of a reopening consents to: it signs a proposal once its log is the proposed one up to the cut.
 
 use super::message::{Claim, Decided, PAGE_COST, Proposal};
-use super::open_change::is_near;
+use super::open_change::may_follow;
 use super::recovered_log::RecoveredLog;
 use crate::encoding::Reader;
-use crate::log::{Accepted, Ballot, Document, RosterChange, SignedReopening, Value, decode_change};
+use crate::log::{
+    Accepted, Ballot, Document, RosterChange, SignedReopening, Value, Voters, decode_change,
+};
 use crate::session::rejoin::{Answer, Ask, Contradiction, RejoinContext, Reopened};
 use crate::sign::Signer;
 use crate::{Incarnation, JoinRefused, Limits};
@@ -197,8 +199,7 @@ impl Consent {
         self.own.turns >= cut && (same_epoch || self.log.shared_with(&self.own) == Some(cut))
     }
 
-    /// Whether a change that is decided with a proposal is one of this log. Turns that fewer than a quorum hold count only
-    /// where there are few of them: one peer alone could have invented them.
+    /// Whether a change that is decided with a proposal is one of this log.
     fn may_decide(&self, decided: &Decided, wanted: &Proposal) -> bool {
         let (value, head) = (&decided.value, self.log.head());
         let reopening = wanted.reopening();
@@ -206,7 +207,12 @@ impl Consent {
             && value.cheats.is_empty()
             && (value.cut, value.log_hash) == (wanted.cut, Some(head.hash()))
             && reopening.roster().is_within(value.roster)
-            && (head.is_quorum(reopening.holders()) || is_near(self.own.turns, wanted.cut))
+            && may_follow(
+                Voters::new(head.roster()),
+                reopening.holders(),
+                self.own.turns,
+                wanted.cut,
+            )
     }
 
     /// Whether the host's word that the match begins may be on its way.

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 /// The most turns that a quorum of the voters holds, given how many each peer does.
 pub(super) fn newest_common(held: &BTreeMap<u8, u32>, voters: Voters) -> u32 {
-    let holders = |turns: u32| -> Peers {
-        let hold = held.iter().filter(|(_, held)| **held >= turns);
-        hold.map(|(peer, _)| *peer).collect()
-    };
     let candidates = held.values().copied();
-    let common = candidates.filter(|turns| voters.is_quorum(holders(*turns)));
+    let common = candidates.filter(|turns| voters.is_quorum(holders(held, *turns)));
     common.max().unwrap_or(0)
+}
+
+/// The peers that hold so many turns, given how many each peer does.
+pub(super) fn holders(held: &BTreeMap<u8, u32>, turns: u32) -> Peers {
+    let hold = held.iter().filter(|(_, held)| **held >= turns);
+    hold.map(|(peer, _)| *peer).collect()
 }
 
 #[cfg(test)]

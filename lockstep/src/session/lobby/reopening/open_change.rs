@@ -4,7 +4,7 @@ use super::message::Decided;
 use crate::log::{Ballot, Peers, RosterChange, Value, Voters, decides};
 use std::collections::BTreeMap;
 
-/// A guest goes on behind a change whose cut lies so many turns behind its own recording at most, by the word of a peer that
+/// A peer goes on behind a change whose cut lies so many turns behind its own recording at most, by the word of a peer that
 /// has accepted it: more than the others may have had, and its disk had not written.
 const NEAR: u32 = 16;
 
@@ -78,9 +78,10 @@ impl Decided {
     }
 }
 
-/// Whether a peer that has recorded so many turns takes more up to a cut by the word of another one.
-pub(super) fn is_near(turns: u32, cut: u32) -> bool {
-    turns.saturating_add(NEAR) >= cut
+/// Whether a peer that has recorded so many turns takes more up to a cut: turns that fewer than a quorum hold count only
+/// where there are few of them. One peer alone could have invented them.
+pub(super) fn may_follow(voters: Voters, holders: Peers, turns: u32, cut: u32) -> bool {
+    voters.is_quorum(holders) || turns.saturating_add(NEAR) >= cut
 }
 
 #[cfg(test)]
@@ -139,8 +140,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_far_behind_a_recording_is_not_near() {
-        assert!(is_near(20, 30) && is_near(30, 20));
-        assert!(!is_near(20, 37));
+    fn a_cut_far_behind_a_recording_takes_a_quorum() {
+        let follows = |holders, turns, cut| may_follow(Voters::new(SIX), holders, turns, cut);
+        assert!(follows(Peers(1), 20, 30) && follows(Peers(1), 30, 20));
+        assert!(!follows(Peers(1), 20, 37) && follows(Peers::first(4), 20, 37));
     }
 }

@@ -2,9 +2,9 @@
 //! and what one of them gives.
 
 use super::claims::{Claims, Told};
-use super::cut::newest_common;
+use super::cut::{holders, newest_common};
 use super::message::{Claim, Proposal};
-use super::open_change::OpenChange;
+use super::open_change::{OpenChange, may_follow};
 use super::recovered_log::{RECORD, RecoveredLog};
 use crate::log::{
     Accepted, Ballot, Document, NewRun, Peers, RosterChange, SignatureSet, SignedReopening, Start,
@@ -255,9 +255,11 @@ impl Settlement {
         let wanted = match epoch {
             Some(_) => 0,
             None => {
-                let common = newest_common(&self.claimed(), Voters::new(self.log.roster()));
-                let open = self.open_change();
-                common.max(open.map_or(0, |open| open.value.cut))
+                let (held, voters) = (self.claimed(), Voters::new(self.log.roster()));
+                let cut = self.open_change().map_or(0, |open| open.value.cut);
+                let follows = may_follow(voters, holders(&held, cut), self.own.turns, cut);
+                let common = newest_common(&held, voters);
+                common.max(if follows { cut } else { 0 })
             }
         };
         let newest = epoch.unwrap_or(self.log.epoch());
@@ -345,7 +347,7 @@ impl Settlement {
             None => here,
         };
         if let Some(open) = &open
-            && !self.can_adopt(open, voters, here)
+            && !self.can_adopt(open, voters, &held, here)
         {
             settling.then = match facts.now < self.wait_until {
                 true => Then::Wait,
@@ -450,12 +452,21 @@ impl Settlement {
         Some(self.log.accepts(decided, self.own.turns))
     }
 
-    /// Whether these peers can go on by a change, up to whose cut the log is here.
-    fn can_adopt(&self, open: &OpenChange, voters: Voters, here: Peers) -> bool {
+    /// Whether these peers, which hold so much, can go on by a change, up to whose cut the log is here.
+    fn can_adopt(
+        &self,
+        open: &OpenChange,
+        voters: Voters,
+        held: &BTreeMap<u8, u32>,
+        here: Peers,
+    ) -> bool {
         let value = &open.value;
         let leads =
             value.cut <= self.log.turns() && self.log.hash_after(value.cut) == value.log_hash;
-        leads && open.is_adopted_by(voters, here)
+        let holders = holders(held, value.cut).and(here);
+        leads
+            && may_follow(voters, holders, self.own.turns, value.cut)
+            && open.is_adopted_by(voters, here)
     }
 
     /// Turns of the log that each voter here shares. A guest with another history is refused.

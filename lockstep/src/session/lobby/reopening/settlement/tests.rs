@@ -252,6 +252,22 @@ fn an_open_change_is_decided_by_those_here_with_the_reopening() {
 }
 
 #[test]
+fn an_open_change_far_ahead_is_no_word_of_one_guest() {
+    let (host, limits) = (signer(1), Limits::default());
+    let facts = facts(&host, &limits);
+    let settled = |cut: u32| {
+        let mut settlement = Settlement::new(log(1, 20), NOW);
+        let guest = log_with_accept(0, cut, cut);
+        let told = Told::of(guest.claim(), guest.accepted());
+        assert_eq!(settlement.come(facts, 0, run(0), told), Ok(()));
+        settlement.settle_if_due(facts).then
+    };
+    assert!(matches!(settled(36), Then::Fetch(0, _)));
+    let absent = Peers::first(3).without(Peers::first(2));
+    assert!(matches!(settled(37), Then::Undecided(peers) if peers == absent));
+}
+
+#[test]
 fn another_reopening_stops_this_one_only_where_it_may_have_begun() {
     let (host, limits) = (signer(0), Limits::default());
     let facts = facts(&host, &limits);
