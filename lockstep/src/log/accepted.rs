@@ -25,7 +25,21 @@ pub struct Accepted {
 
 impl Accepted {
     /// Turns of an accept, at most: no peer holds batches of so many turns that it has not completed.
-    pub(crate) const MOST_TURNS: usize = 256;
+    const MOST_TURNS: usize = 256;
+    /// Bytes of them, which a recording takes in one item.
+    const MOST_BYTES: usize = 128 << 10;
+
+    /// Leaves the turns out where there are too many, which their peers have recorded.
+    pub(crate) fn bounded(mut self) -> Accepted {
+        let mut bytes = Vec::new();
+        for bundle in &self.turns {
+            encode_entries(&mut bytes, &bundle.entries);
+        }
+        if self.turns.len() > Accepted::MOST_TURNS || bytes.len() > Accepted::MOST_BYTES {
+            self.turns.clear();
+        }
+        self
+    }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let value = &self.value;
@@ -98,7 +112,8 @@ mod tests {
     use super::*;
     use crate::Limits;
     use crate::log::fixture::{accepted, bundle};
-    use crate::log::{Codec, Record};
+    use crate::log::{Codec, LogEntry, Record, What};
+    use sim::Seat;
 
     #[test]
     fn an_accept_decodes_to_what_was_encoded_and_no_part_of_it_does() {
@@ -116,5 +131,47 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(decode(&bytes[..end]).is_err(), "{end} bytes");
         }
+    }
+
+    #[test]
+    fn a_recording_takes_what_is_kept_of_an_accept() {
+        let turn = |turn: u32, commands: usize| {
+            let command = LogEntry {
+                seat: Seat(0),
+                what: What::Command(vec![7; 300].into()),
+            };
+            Bundle {
+                entries: vec![command; commands],
+                ..bundle(turn)
+            }
+        };
+        let kept = |turns: u32, commands: usize| {
+            let turns = (0..turns).map(|number| turn(number, commands)).collect();
+            let whole = Accepted {
+                turns,
+                ..accepted(0, 300)
+            };
+            whole.bounded().turns.len()
+        };
+        assert_eq!((kept(256, 0), kept(257, 0)), (256, 0));
+        assert_eq!((kept(16, 20), kept(16, 30)), (16, 0));
+    }
+
+    #[test]
+    fn a_turn_of_more_than_all_batches_is_no_turn() {
+        let decode = |commands: usize| {
+            let command = LogEntry {
+                seat: Seat(0),
+                what: What::Command(vec![7; 500].into()),
+            };
+            let mut bytes = Vec::new();
+            encode_entries(&mut bytes, &vec![command; commands]);
+            decode_entries(&mut Reader::new(&bytes)).map(|entries| entries.len())
+        };
+        assert_eq!(decode(32), Ok(32));
+        assert_eq!(
+            decode(33).map_err(|error| error.what),
+            Err("a turn above its limit")
+        );
     }
 }

@@ -119,8 +119,12 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
 
 const FIRST_LENGTH: u64 = 6;
 
+/// Bytes of the entries of one turn: more than the batches of all peers, their reports and the changes of all seats.
+pub(crate) const MAX_TURN: usize = 16 << 10;
+
 pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
-    let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
+    let before = reader.remaining();
+    let count = reader.count(before / 2, "more entries than bytes")?;
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
         let seat = Seat(reader.byte()?);
@@ -155,6 +159,9 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, D
             }
         };
         entries.push(LogEntry { seat, what });
+        if before - reader.remaining() > MAX_TURN {
+            return Err(reader.fail("a turn above its limit"));
+        }
     }
     if !entries.is_sorted_by_key(|entry| entry.seat) {
         return Err(reader.fail("entries out of seat order"));

@@ -110,16 +110,13 @@ impl RecoveredLog {
 
     /// The accept of this peer, which has recorded so many turns, as its recording is to keep it.
     pub(super) fn accepts(&self, decided: &Decided, recorded: u32) -> Accepted {
-        let mut turns = self.bundles_from(recorded);
-        if turns.len() > Accepted::MOST_TURNS {
-            turns.clear();
-        }
-        Accepted {
+        let accepted = Accepted {
             epoch: self.epoch(),
             ballot: decided.ballot,
             value: decided.value,
-            turns,
-        }
+            turns: self.bundles_from(recorded),
+        };
+        accepted.bounded()
     }
 
     fn bundles_from(&self, turn: u32) -> Vec<Bundle> {
