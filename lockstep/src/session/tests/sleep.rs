@@ -72,6 +72,24 @@ fn a_gap_of_less_than_a_second_is_none() {
 }
 
 #[test]
+fn a_peer_that_stands_still_blames_no_other() {
+    let plan = Plan {
+        ticks: 1,
+        delay_turns: 3,
+        tick_ms: 50,
+    };
+    let mut net = Net::new(2, plan, None);
+    net.run(Duration::from_secs(3));
+    for _ in 0..10 {
+        net.stop(0, Duration::from_millis(700));
+        net.run(net.now() + Duration::from_millis(1_300));
+    }
+    let stalls = |event: &&Event| matches!(event, Event::Stalled { .. });
+    let blamed = net.peers[0].events.iter().find(stalls);
+    assert_eq!(blamed, None, "the other peer was always in time");
+}
+
+#[test]
 fn long_sleeper_learns_its_removal_before_it_executes() {
     for stopped in [0, 2] {
         let mut net = Net::new(3, Plan::default(), Some(100));

@@ -334,11 +334,10 @@ impl Turns {
         if self.can_complete(gate, ledger) {
             return Step::Complete(self.complete(gate, ledger));
         }
-        let due = self.clock.due();
-        if self.stalls.begin(due) {
+        if self.stalls.begin(gate.now) {
             self.stalls.late_turns += u64::from(ledger.places.len() > 1);
         }
-        Step::Stalled(self.stalls.since().unwrap_or(due))
+        Step::Stalled(self.stalls.since().unwrap_or(gate.now))
     }
 
     /// Whether a turn is waited for longer than this peer waits, with what players have given `more`, and for no less than

@@ -37,11 +37,12 @@ impl Stalls {
         self.total + open.unwrap_or(Duration::ZERO)
     }
 
-    /// The next turn is waited for since it was due. Whether that is new.
-    pub(super) fn begin(&mut self, due: Duration) -> bool {
+    /// The next turn is due, and waited for since now: where this process has stood still no other peer is to blame. Whether
+    /// that is new.
+    pub(super) fn begin(&mut self, now: Duration) -> bool {
         let new = self.open.is_none();
         self.open.get_or_insert(Stall {
-            since: due,
+            since: now,
             told_at: None,
         });
         new

@@ -83,7 +83,7 @@ fn a_turn_is_complete_once_all_batches_are_held() {
     let mut turns = turns(&ledger, None);
     let gate = open(MS * 700, 2);
     assert_eq!(run(&mut turns, &gate, &mut ledger), 2, "empty by rule");
-    assert_eq!(turns.stalled_since(), Some(MS * 400));
+    assert_eq!(turns.stalled_since(), Some(MS * 700), "looked late");
     assert_eq!(ledger.batches.held(0), 4, "sealed ahead by the delay");
     let theirs = held(1, batch(2)).signed;
     let collected = arrive(&mut turns, &mut ledger, theirs.clone());
@@ -95,8 +95,9 @@ fn a_turn_is_complete_once_all_batches_are_held() {
             wrong_seat: false
         }
     ));
+    let gate = open(MS * 1_000, 2);
     assert_eq!(run(&mut turns, &gate, &mut ledger), 1);
-    assert_eq!(turns.late(MS * 700), (1, MS * 300));
+    assert_eq!(turns.late(MS * 1_000), (1, MS * 300));
     assert_eq!(arrive(&mut turns, &mut ledger, theirs), Collected::Nothing);
 }
 
