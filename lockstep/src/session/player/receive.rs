@@ -98,7 +98,7 @@ impl Player {
         };
         let way = batch.way_ms.get(self.ledger.places.me()).copied();
         if let Some(way) = way.filter(|way| *way != NO_WAY) {
-            self.turns.note_way(at, way, &self.ledger);
+            self.turns.note_way(at, way, core.now);
         }
         let voters = self.membership.voters();
         self.turns.note_snapshot(at, turn, &self.ledger, voters);

@@ -5,6 +5,9 @@
 //! it makes haste: else all would fall back to where no batch has any time to spare. What a peer has waited for a batch it
 //! makes up at once, before others see it. The sum of both ways does not depend on clocks. Where it is more than of late, a
 //! batch was lost and came as a copy, and the two ways tell nothing of the offset.
+//!
+//! What reports tell is up to two seconds old, and of the worst of a second. A peer that moves again by ways of before it had
+//! moved swings to and fro: so it does one move at a time, and looks again once all ways are of after it.
 
 use crate::Plan;
 use crate::log::NO_WAY;
@@ -13,8 +16,7 @@ use std::time::Duration;
 /// How often ways are reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Being ahead, or behind, by no more is in line.
-const AHEAD_MS: i64 = 4;
-const BEHIND_MS: i64 = 10;
+const IN_LINE_MS: i64 = 4;
 /// Turns are longer or shorter by no more than such a part.
 const PART: i64 = 20;
 /// As much as turns can make up until the next report, and the one after it: a peer that reported may be gone by then.
@@ -35,6 +37,8 @@ pub(super) struct Clock {
     waited: Duration,
     /// How much longer turns are to be, in all, for this peer to fall back in line, in microseconds; negative: shorter.
     slew_us: i64,
+    /// Until then reports tell of ways before that is done.
+    align_at: Duration,
     reported_at: Duration,
     /// By place.
     ways: Vec<Ways>,
@@ -51,7 +55,7 @@ struct Ways {
     there: Option<i16>,
     /// The same, the last times that it was not of a copy.
     direct: [Option<i16>; DIRECT],
-    /// The mutual ways at the last reports of the other peer, the newest first.
+    /// The mutual ways at the last reports of the other peer while this one kept its clock, the newest first.
     mutual: [Option<i32>; OF_LATE],
     /// The least and the most that this peer had waited when it sealed, since the last report of the other peer and before.
     /// A way that is longer by the difference tells nothing of the link.
@@ -62,20 +66,25 @@ struct Ways {
 
 impl Ways {
     /// The other peer has reported. Mutual ways are known once both have.
-    fn reported(&mut self, way_ms: i16) {
+    fn reported(&mut self, way_ms: i16, keeps_clock: bool) {
         self.there = Some(way_ms);
         self.uneven = match self.uneven_ms() > i64::from(OF_A_COPY_MS) {
             true => self.uneven + 1,
             false => 0,
         };
-        if let Some(here) = self.reported {
+        // The two ways are not of one time.
+        if keeps_clock && self.mutual().is_some() {
             self.mutual.rotate_right(1);
-            self.mutual[0] = Some(i32::from(way_ms) + i32::from(here));
+            self.mutual[0] = self.mutual();
         }
         if !self.is_of_copy() {
             self.direct.rotate_right(1);
             self.direct[0] = self.there;
         }
+    }
+
+    fn mutual(&self) -> Option<i32> {
+        Some(i32::from(self.reported?) + i32::from(self.there?))
     }
 
     fn is_of_copy(&self) -> bool {
@@ -85,7 +94,7 @@ impl Ways {
         }
         let least = self.mutual.iter().flatten().min();
         least
-            .zip(self.mutual[0])
+            .zip(self.mutual())
             .is_some_and(|(least, newest)| newest > *least + OF_A_COPY_MS)
     }
 
@@ -114,6 +123,7 @@ impl Clock {
             due,
             waited: Duration::ZERO,
             slew_us: 0,
+            align_at: now,
             reported_at: now,
             ways: vec![Ways::default(); peers],
         }
@@ -167,11 +177,19 @@ impl Clock {
         *here = Some(here.map_or(way, |longest| longest.max(way)));
     }
 
-    /// A peer reports the way of this one's batches there. The `gone` are out of line for good. Returns how much longer the
-    /// way may be, in milliseconds, for what this peer had waited.
-    pub(super) fn reported(&mut self, at: usize, way_ms: i16, gone: impl Fn(usize) -> bool) -> i64 {
-        self.ways[at].reported(way_ms);
+    /// A peer reports the way of this one's batches there. Returns how much longer it may be, in milliseconds, for what this
+    /// peer had waited.
+    pub(super) fn reported(&mut self, at: usize, way_ms: i16, now: Duration) -> i64 {
+        let keeps_clock = self.slew_us == 0 && now >= self.align_at;
+        self.ways[at].reported(way_ms, keeps_clock);
         let uneven_ms = self.ways[at].uneven_ms();
+        // Batches that are on their way count for the next report as well.
+        self.ways[at].waited = [None, self.ways[at].waited[0]];
+        uneven_ms
+    }
+
+    /// Begins to fall in line with most of the others, by what all have reported.
+    fn align(&mut self, now: Duration, gone: impl Fn(usize) -> bool) {
         let of = self.ways.iter().enumerate();
         let of = of.filter(|(at, _)| !gone(*at));
         let mut ahead: Vec<i64> = of.filter_map(|(_, ways)| ways.ahead()).collect();
@@ -182,24 +200,34 @@ impl Clock {
             least(ahead.len().saturating_sub(1) / 2),
             least(ahead.len() / 2),
         );
-        let slew_us = if lower > AHEAD_MS {
+        let ahead_ms = if lower > IN_LINE_MS {
             // It has nothing to make up.
             self.waited = Duration::ZERO;
-            lower * 1_000 / 3
-        } else if upper < -BEHIND_MS {
-            // No batch has time to spare meanwhile.
-            upper * 1_000 / 2
+            lower
+        } else if upper < -IN_LINE_MS {
+            upper
         } else {
             0
         };
+        // A peer alone on its side has all of the way to go, and half of it where the others come towards it. This is between:
+        // a third is left either way.
+        let slew_us = ahead_ms * 1_000 * 2 / 3;
         self.slew_us = slew_us.clamp(-MOST_SLEW_US, MOST_SLEW_US);
-        // Batches that are on their way count for the next report as well.
-        self.ways[at].waited = [None, self.ways[at].waited[0]];
-        uneven_ms
+        let takes = Duration::from_micros((self.slew_us * PART).unsigned_abs());
+        // Where much more is to do, what is under way changes little of it.
+        self.align_at = match slew_us == self.slew_us && slew_us != 0 {
+            true => now + takes + REPORT_EVERY * 2,
+            false => now,
+        };
     }
 
     /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
-    pub(super) fn report(&mut self, now: Duration, budget_ms: i16) -> Vec<i16> {
+    pub(super) fn report(
+        &mut self,
+        now: Duration,
+        budget_ms: i16,
+        gone: impl Fn(usize) -> bool,
+    ) -> Vec<i16> {
         let is_late = |ways: &Ways| ways.here.is_some_and(|way| way > budget_ms);
         let late = self.ways.iter().any(is_late);
         if self.ways.len() == 1 || !late && now < self.reported_at + REPORT_EVERY {
@@ -210,7 +238,11 @@ impl Clock {
             ways.reported = ways.here.take();
             ways.reported.unwrap_or(NO_WAY)
         });
-        report.collect()
+        let report = report.collect();
+        if now >= self.align_at {
+            self.align(now, gone);
+        }
+        report
     }
 
     /// How long batches of this peer take to another one, in milliseconds, if none is lost and none waits for a process.
@@ -233,8 +265,10 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     const MS: Duration = Duration::from_millis(1);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn plan(turn_ms: u16) -> Plan {
         Plan {
@@ -242,6 +276,16 @@ mod tests {
             tick_ms: turn_ms,
             delay_turns: 2,
         }
+    }
+
+    /// A second passes in which the batches of all others came here in the same time, and each tells how long this peer's took.
+    fn tell(clock: &mut Clock, here_ms: i64, there_ms: &[i16]) {
+        let told = there_ms.iter().enumerate();
+        for (at, there_ms) in told {
+            clock.arrived(at + 1, here_ms);
+            clock.reported(at + 1, *there_ms, SECOND);
+        }
+        clock.report(SECOND, i16::MAX, |_| false);
     }
 
     #[test]
@@ -272,9 +316,7 @@ mod tests {
         clock.begin(MS * 150, plan(200), MS * 200);
         assert_eq!(clock.due() - clock.earliest(), MS * 150);
         clock.begin(clock.due(), plan(200), MS * 200);
-        clock.arrived(1, 190);
-        clock.report(MS * 1_000, 200);
-        clock.reported(1, 40, |_| false);
+        tell(&mut clock, 190, &[40]);
         assert!(clock.slew_us > 0, "it is 75 ms ahead");
         assert_eq!(clock.earliest(), clock.due());
     }
@@ -283,9 +325,7 @@ mod tests {
     fn a_report_moves_turns_no_longer_than_the_next_ones_take() {
         for way_ms in [-30_000, 30_000] {
             let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-            clock.arrived(1, 0);
-            clock.report(Duration::from_secs(1), i16::MAX);
-            clock.reported(1, way_ms, |_| false);
+            tell(&mut clock, 0, &[way_ms]);
             assert_eq!(clock.slew_us.abs(), 100_000, "{way_ms}");
         }
     }
@@ -294,31 +334,30 @@ mod tests {
     fn a_peer_that_is_ahead_slows_down_by_no_more_than_a_twentieth() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         // Its batches take 90 ms here, and this peer's 30 ms there.
-        clock.arrived(1, 90);
-        assert_eq!(clock.report(MS * 1_000, 100), [NO_WAY, 90]);
-        clock.reported(1, 30, |_| false);
+        tell(&mut clock, 90, &[30]);
         assert_eq!(clock.ways(1), (Some(90), Some(30)));
-        clock.begin(Duration::ZERO, plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 105, "a third of 30 ms is to do");
-        clock.begin(clock.due(), plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 210);
-        clock.begin(clock.due(), plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 310, "this peer is in line");
+        let mut next = || {
+            clock.begin(clock.due(), plan(100), MS * 100);
+            clock.due().as_millis()
+        };
+        let dues: Vec<u128> = (0..6).map(|_| next()).collect();
+        assert_eq!(dues, [105, 210, 315, 420, 520, 620], "20 of 30 ms");
     }
 
     #[test]
     fn a_peer_that_is_behind_makes_haste_and_one_that_is_gone_counts_no_more() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
-        clock.arrived(1, 30);
-        clock.report(MS * 1_000, 100);
-        clock.reported(1, 90, |_| false);
-        clock.begin(MS * 1_000, plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 1_095, "half of 30 ms is to do");
+        tell(&mut clock, 30, &[90]);
+        clock.begin(SECOND, plan(100), MS * 100);
+        assert_eq!(clock.due(), MS * 1_095, "20 of 30 ms are to do");
         clock.begin(clock.due(), plan(200), MS * 200);
         assert_eq!(clock.due(), MS * 1_285);
         clock.begin(clock.due(), plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 1_385, "this peer is in line");
-        clock.reported(1, -400, |at| at == 1);
+        assert_eq!(clock.due(), MS * 1_380);
+        clock.begin(clock.due(), plan(100), MS * 100);
+        assert_eq!(clock.due(), MS * 1_480, "it looks again before it goes on");
+        clock.reported(1, -400, SECOND * 6);
+        clock.report(SECOND * 6, 100, |at| at == 1);
         assert_eq!(clock.slew_us, 0);
     }
 
@@ -326,36 +365,34 @@ mod tests {
     fn a_peer_falls_in_line_with_more_than_half_of_the_others() {
         let slew_us = |others: &[i16]| {
             let mut clock = Clock::new(Duration::ZERO, others.len() + 1, Duration::ZERO);
-            (1..=others.len()).for_each(|at| clock.arrived(at, 50));
-            clock.report(MS * 1_000, 100);
-            let told = others.iter().enumerate();
-            for (at, there) in told {
-                clock.reported(at + 1, *there, |_| false);
-            }
+            tell(&mut clock, 50, others);
             clock.slew_us
         };
-        assert_eq!(slew_us(&[110, 110, 110]), -15_000);
-        assert_eq!(slew_us(&[110, 110, -10]), -15_000, "one lies");
+        assert_eq!(slew_us(&[110, 110, 110]), -20_000);
+        assert_eq!(slew_us(&[110, 110, -10]), -20_000, "one lies");
         assert_eq!(slew_us(&[110, 110, -10, -10]), 0);
-        assert_eq!(slew_us(&[-10, -10, 110]), 10_000);
-        assert_eq!(slew_us(&[66, 66]), 0, "in line");
+        assert_eq!(slew_us(&[-10, -10, 110]), 20_000);
+        assert_eq!(slew_us(&[58, 58]), 0, "in line");
     }
 
     #[test]
     fn a_batch_that_came_as_a_copy_says_nothing_of_clocks() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         let mut slew = |second: u32, here: i64, there: i16| {
+            clock.reported(1, there, SECOND * second);
             clock.arrived(1, here);
-            clock.report(MS * 1_000 * second, 200);
-            clock.reported(1, there, |_| false);
+            clock.report(SECOND * second, 200, |_| false);
             clock.slew_us
         };
-        assert_eq!(slew(1, 60, 60), 0);
-        assert_eq!(slew(2, 180, 60), 0, "a copy came");
-        assert_eq!(slew(3, 70, 50), 3_333, "it is 10 ms ahead");
+        assert_eq!([slew(1, 60, 60), slew(2, 60, 60)], [0, 0]);
+        assert_eq!(slew(3, 180, 60), 0, "a copy came here");
+        assert_eq!(slew(4, 60, 180), 0, "and there");
         // A slower link is all that there is, after a while.
-        let slews: Vec<i64> = (4..13).map(|second| slew(second, 180, 120)).collect();
-        assert_eq!((&slews[..7], slews[8]), (&[0; 7][..], 10_000));
+        let slews: Vec<i64> = (5..15).map(|second| slew(second, 180, 120)).collect();
+        assert_eq!((&slews[..7], slews[9]), (&[0; 7][..], 20_000));
+        let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
+        tell(&mut clock, 70, &[50]);
+        assert_eq!(clock.slew_us, 6_666, "it is 10 ms ahead");
     }
 
     #[test]
@@ -366,9 +403,9 @@ mod tests {
                 let due_ms = clock.due().as_millis() as i64;
                 clock.begin(MS * (due_ms + late_ms) as u32, plan(200), MS * 200);
             }
+            let uneven_ms = clock.reported(1, there, SECOND * second);
             clock.arrived(1, 60);
-            clock.report(MS * 1_000 * second, 200);
-            let uneven_ms = clock.reported(1, there, |_| false);
+            clock.report(SECOND * second, 200, |_| false);
             (uneven_ms, clock.slew_us)
         };
         assert_eq!(report(1, 60, &[0, 0]), (0, 0));
@@ -381,17 +418,110 @@ mod tests {
         // Another peer that has it wait now and then keeps it out of line for a while.
         let slews: Vec<i64> = (8..18).map(|at| report(at, 40, &[20, -20]).1).collect();
         assert!(slews[..7].iter().all(|slew_us| *slew_us == 0), "{slews:?}");
-        assert!(slews[9] > 0, "{slews:?}");
+        assert!(slews[7..].iter().any(|slew_us| *slew_us > 0), "{slews:?}");
     }
 
     #[test]
     fn a_late_batch_is_reported_at_once_and_ways_each_second() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         clock.arrived(1, 90);
-        assert!(clock.report(MS * 500, 100).is_empty());
+        assert!(clock.report(MS * 500, 100, |_| false).is_empty());
         clock.arrived(1, 110);
-        assert_eq!(clock.report(MS * 501, 100), [NO_WAY, 110]);
-        assert!(clock.report(MS * 600, 100).is_empty());
-        assert_eq!(clock.report(MS * 1_501, 100), [NO_WAY, NO_WAY]);
+        assert_eq!(clock.report(MS * 501, 100, |_| false), [NO_WAY, 110]);
+        assert!(clock.report(MS * 600, 100, |_| false).is_empty());
+        assert_eq!(clock.report(MS * 1_501, 100, |_| false), [NO_WAY, NO_WAY]);
+    }
+
+    /// How far apart the peers begin each turn, in milliseconds, where all ways are as long. They begin so late, and report
+    /// one after the other.
+    fn spreads(late_ms: &[u32], turn_ms: u16, way_ms: u32) -> Vec<u128> {
+        let (plan, peers) = (plan(turn_ms), late_ms.len());
+        let budget = plan.network_budget();
+        let begins = late_ms.iter().enumerate().map(|(at, late_ms)| {
+            let reported = MS * (1_000 * at / peers) as u32;
+            Clock::new(MS * (1_000 + late_ms), peers, reported)
+        });
+        let mut clocks: Vec<Clock> = begins.collect();
+        // By place: when turns began, whether one is waited for, and by sender how many batches came and are on their way.
+        let mut began = vec![Vec::<Duration>::new(); peers];
+        let mut waits = vec![false; peers];
+        let mut held = vec![vec![2; peers]; peers];
+        let mut mail = vec![vec![VecDeque::<(Duration, Vec<i16>)>::new(); peers]; peers];
+        for now in (0..40_000).map(|ms| MS * ms) {
+            for (to, from) in (0..peers * peers).map(|pair| (pair / peers, pair % peers)) {
+                let came =
+                    |mail: &VecDeque<(Duration, _)>| mail.front().is_some_and(|it| it.0 <= now);
+                while came(&mail[to][from]) {
+                    let (_, report) = mail[to][from].pop_front().expect("it came");
+                    let turn: usize = held[to][from];
+                    held[to][from] += 1;
+                    let due = clocks[to].due() + plan.turn() * (turn - began[to].len()) as u32;
+                    let sealed = began[to].get(turn - 1).copied().unwrap_or(due - budget);
+                    let way = now.as_millis() as i64 - sealed.as_millis() as i64;
+                    clocks[to].arrived(from, way);
+                    if let Some(there) = report.get(to).filter(|way| **way != NO_WAY) {
+                        clocks[to].reported(from, *there, now);
+                    }
+                }
+            }
+            for at in 0..peers {
+                let turn = began[at].len();
+                let complete = (0..peers).all(|from| from == at || held[at][from] > turn);
+                let (earliest, due) = (clocks[at].earliest(), clocks[at].due());
+                if now < if complete { earliest } else { due } {
+                    continue;
+                }
+                if !complete {
+                    waits[at] = true;
+                    continue;
+                }
+                let since = if std::mem::take(&mut waits[at]) {
+                    now
+                } else {
+                    due.min(now)
+                };
+                clocks[at].begin(since, plan, plan.turn());
+                began[at].push(now);
+                // The batch for the turn after it is sealed, of which the first two hold none.
+                if turn == 0 {
+                    continue;
+                }
+                let report = clocks[at].report(now, budget.as_millis() as i16, |_| false);
+                for to in (0..peers).filter(|to| *to != at) {
+                    mail[to][at].push_back((now + MS * way_ms, report.clone()));
+                }
+            }
+        }
+        let turns = began.iter().map(Vec::len).min().unwrap_or(0);
+        let spread = |turn: usize| {
+            let times = began.iter().map(|began| began[turn]);
+            let (first, last) = (times.clone().min(), times.max());
+            (last.unwrap_or_default() - first.unwrap_or_default()).as_millis()
+        };
+        (0..turns).map(spread).collect()
+    }
+
+    #[test]
+    fn peers_fall_in_line_and_stay_there() {
+        for (late_ms, turn_ms, way_ms) in [
+            (vec![0, 30], 100, 40),
+            (vec![0, 30], 50, 20),
+            (vec![30, 30, 30, 30, 0, 30, 30, 30], 50, 15),
+            (vec![0, 0, 0, 0, 0, 0, 0, 40], 50, 15),
+            (vec![0, 0, 0, 0, 60, 60, 60, 60], 200, 50),
+            (vec![0, 10, 20, 30, 40, 50, 60, 70], 100, 30),
+            (vec![0, 500, 0], 100, 30),
+            (vec![0, 0, 150], 100, 30),
+        ] {
+            let spreads = spreads(&late_ms, turn_ms, way_ms);
+            let begun = spreads.iter().max();
+            let settled = spreads.iter().skip(15_000 / usize::from(turn_ms)).max();
+            assert!(spreads.len() > 35_000 / usize::from(turn_ms), "{late_ms:?}");
+            assert!(
+                begun <= late_ms.iter().max().map(|late| u128::from(*late)).as_ref(),
+                "{late_ms:?}: {begun:?}"
+            );
+            assert!(settled <= Some(&7), "{late_ms:?}: {settled:?}");
+        }
     }
 }

@@ -120,7 +120,8 @@ impl Turns {
     }
 
     fn seal(&mut self, gate: &Gate, ledger: &mut Ledger, with: Seal<'_>, sealed: &mut Sealed) {
-        let way_ms = self.clock.report(gate.now, self.budget_ms());
+        let gone = |at| ledger.batches.is_gone(at);
+        let way_ms = self.clock.report(gate.now, self.budget_ms(), gone);
         let (executed, checksums) = self.reports.take();
         let mut batch = Batch {
             turn: TurnNumber(self.sealed),
