@@ -184,7 +184,7 @@ fn entry(what: What) -> Vec<LogEntry> {
 }
 
 /// All peers but the first go, each cause has some, or all are back.
-fn change(at: u32) -> RosterChange {
+pub(crate) fn change(at: u32) -> RosterChange {
     let some = |from, until| Peers::first(until).without(Peers::first(from));
     let mut value = Value::of(Peers::first(if at.is_multiple_of(2) { 1 } else { 16 }), 0);
     (value.cheats, value.minority, value.left) = (some(1, 4), some(4, 8), some(8, 12));
@@ -209,7 +209,7 @@ fn branch(at: u32) -> RosterChange {
     }
 }
 
-fn continuation(at: u32) -> Record {
+pub(crate) fn continuation(at: u32) -> Record {
     Record::Continued(Arc::new(Continuation {
         epoch: at,
         turns: 0,

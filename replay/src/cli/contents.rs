@@ -266,7 +266,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
             }),
             Record::Keyframe(_) => continue,
             Record::Roster(change) => json!({
-                "record": "roster", "epoch": change.epoch + 1, "turn": change.value.cut,
+                "record": "roster", "epoch": change.epoch.saturating_add(1), "turn": change.value.cut,
                 "peers": change.value.roster.iter().collect::<Vec<_>>(),
                 "cheats": change.value.cheats.iter().collect::<Vec<_>>(),
                 "odd": change.value.minority.iter().collect::<Vec<_>>(),
@@ -293,7 +293,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "peers": signed.roster.iter().collect::<Vec<_>>(),
             }),
             Record::Continued(continuation) => json!({
-                "record": "continued", "epoch": continuation.epoch + 1, "turn": continuation.turns,
+                "record": "continued", "epoch": continuation.epoch.saturating_add(1), "turn": continuation.turns,
                 "log_hash": continuation.log_hash.to_string(), "peer": hex(&continuation.peer.0),
                 "name": continuation.name, "seat": continuation.seat.0, "plan": continuation.plan.to_string(),
                 "turn_limit": continuation.turn_limit, "build": continuation.build,

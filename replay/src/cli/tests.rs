@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::{self, Coins};
+use crate::harness;
 use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
@@ -183,6 +184,22 @@ fn info_show_stats_and_diff_print_their_results() {
             .out
             .starts_with("turn 30 (0:05) differs at entry 0: seat 0's command")
     );
+}
+
+#[test]
+fn records_of_the_last_epoch_are_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("crafted");
+    let records = [
+        fixture::play(1).records.swap_remove(0),
+        lockstep::log::Record::Roster(harness::change(u32::MAX)),
+        harness::continuation(u32::MAX),
+    ];
+    fs::write(&path, fixture::file_of(&records)).unwrap();
+    let ran = replay(&["export", path.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let last = format!("\"epoch\":{}", u32::MAX);
+    assert_eq!(ran.out.matches(&last).count(), 2, "{}", ran.out);
 }
 
 #[test]
