@@ -86,6 +86,16 @@ impl Diff {
 /// # Errors
 /// The error of the disk.
 pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
+    compare(left, right, |error| error, |error| error)
+}
+
+/// As [`diff`], with errors that tell which of the two files they are of.
+pub(crate) fn compare<E>(
+    left: &mut Reader,
+    right: &mut Reader,
+    of_left: impl Fn(Error) -> E + Copy,
+    of_right: impl Fn(Error) -> E + Copy,
+) -> Result<Diff, E> {
     let mut diff = Diff {
         turns: (left.turns(), right.turns()),
         equal_turns: 0,
@@ -101,10 +111,16 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
         diff.difference = Some(Difference::Start);
         return Ok(diff);
     }
-    let checksums = (checksums(left)?, checksums(right)?);
+    let checksums = (
+        checksums(left).map_err(of_left)?,
+        checksums(right).map_err(of_right)?,
+    );
     let continued = first_continued(left.continuations(), right.continuations());
     let until = continued.map_or(u32::MAX, |(turn, _)| turn.0);
-    let changes = (changes(left, until)?, changes(right, until)?);
+    let changes = (
+        changes(left, until).map_err(of_left)?,
+        changes(right, until).map_err(of_right)?,
+    );
     let both = diff.turns.0.min(diff.turns.1).min(until);
     let both = both.min(compare_changes(
         left.start(),
@@ -114,9 +130,10 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
     ));
     let mut bundles = (left.records(), right.records());
     while diff.equal_turns < both {
-        let (Some(left), Some(right)) =
-            (next_bundle(&mut bundles.0)?, next_bundle(&mut bundles.1)?)
-        else {
+        let (Some(left), Some(right)) = (
+            next_bundle(&mut bundles.0).map_err(of_left)?,
+            next_bundle(&mut bundles.1).map_err(of_right)?,
+        ) else {
             break;
         };
         if left != right {
@@ -286,6 +303,16 @@ fn first_difference(left: &Bundle, right: &Bundle) -> Difference {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn an_error_of_the_disk_is_that_of_its_file() {
+        let whole = || Reader::from_bytes(fixture::file_of(&fixture::play(20).records)).unwrap();
+        let gone = || whole().share(std::io::Cursor::new(Vec::new()));
+        for (mut left, mut right, of) in [(gone(), whole(), "left"), (whole(), gone(), "right")] {
+            let found = super::compare(&mut left, &mut right, |_| "left", |_| "right");
+            assert_eq!(found, Err(of));
+        }
+    }
 
     fn compare(left: &[Record], right: &[Record]) -> Diff {
         let mut left = Reader::from_bytes(fixture::file_of(left)).unwrap();

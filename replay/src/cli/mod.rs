@@ -158,9 +158,8 @@ impl Failure {
 }
 
 /// Attaches a path to a file's error.
-fn at(path: &Path) -> impl FnOnce(Error) -> Failure {
-    let path = path.to_owned();
-    move |error| Failure::File(path, error)
+fn at(path: &Path) -> impl Fn(Error) -> Failure + Copy {
+    move |error| Failure::File(path.to_owned(), error)
 }
 
 pub(crate) fn run_to<S: Simulation>(

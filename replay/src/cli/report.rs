@@ -360,7 +360,7 @@ pub(super) fn diff(
         Reader::open(left).map_err(at(left))?,
         Reader::open(right).map_err(at(right))?,
     );
-    let diff = crate::diff::diff(&mut readers.0, &mut readers.1).map_err(at(left))?;
+    let diff = crate::diff::compare(&mut readers.0, &mut readers.1, at(left), at(right))?;
     let difference = diff
         .difference
         .as_ref()
@@ -376,7 +376,16 @@ pub(super) fn diff(
         let equal = count(u64::from(diff.equal_turns), "turn");
         let (a, b) = diff.turns;
         to.line(&match &difference {
-            Some(difference) => format!("{difference}; {equal} before that are equal"),
+            Some(text) => match diff.difference {
+                Some(Difference::OtherMatch | Difference::Start) => text.clone(),
+                // The commands may differ later, or nowhere.
+                Some(Difference::Checksum { .. }) => format!(
+                    "{text}; the commands of {} {} are equal",
+                    if diff.equal_turns == a.min(b) { "all" } else { "the first" },
+                    count(u64::from(diff.equal_turns), "common turn")
+                ),
+                _ => format!("{text}; {equal} before that are equal"),
+            },
             None if diff.provisional_turns != (0, 0) => {
                 let (ours, theirs) = diff.provisional_turns;
                 let alone = if ours > 0 { left } else { right };

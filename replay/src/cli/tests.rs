@@ -187,6 +187,59 @@ fn info_show_stats_and_diff_print_their_results() {
 }
 
 #[test]
+fn diff_tells_how_many_commands_are_equal_beside_checksums() {
+    use lockstep::log::Record;
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let diff = |edit: &dyn Fn(&mut Record)| {
+        let mut records = fixture::play(120).records;
+        records.iter_mut().for_each(edit);
+        fs::write(path("edited"), fixture::file_of(&records)).unwrap();
+        let ran = replay(&["diff", &path("whole"), &path("edited")]);
+        assert_eq!(ran.code, 3);
+        ran.out.lines().next().unwrap().to_owned()
+    };
+    let checksum = |record: &mut Record| {
+        if let Record::Checksum {
+            turns: 53,
+            checksum,
+        } = record
+        {
+            checksum.0 ^= 1;
+        }
+    };
+    let line = diff(&checksum);
+    assert!(
+        line.starts_with("after 53 turns ")
+            && line.ends_with("; the commands of all 120 common turns are equal"),
+        "{line}"
+    );
+    let line = diff(&|record| {
+        checksum(record);
+        if let Record::Bundle(bundle) = record
+            && bundle.turn.0 == 60
+        {
+            bundle.entries.clear();
+        }
+    });
+    assert!(
+        line.ends_with("; the commands of the first 60 common turns are equal"),
+        "{line}"
+    );
+    let start = |edit: &dyn Fn(&mut lockstep::log::Start)| {
+        diff(&|record| {
+            if let Record::Start(start) = record {
+                edit(std::sync::Arc::make_mut(start));
+            }
+        })
+    };
+    let line = start(&|start| start.match_id.0[0] ^= 1);
+    assert_eq!(line, "two different matches");
+    let line = start(&|start| start.seed.0[0] ^= 1);
+    assert!(line.ends_with(": roster, setup, seed or plan"), "{line}");
+}
+
+#[test]
 fn records_of_the_last_epoch_are_exported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("crafted");
