@@ -194,6 +194,12 @@ impl Player {
         self.error.as_ref()
     }
 
+    /// Takes what [`error`](Self::error) tells of.
+    #[cfg(feature = "cli")]
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
     fn build(&mut self) -> Work {
         self.pending = Pending::Building;
         Work::New {

@@ -151,7 +151,9 @@ impl Failure {
     fn exit_code(&self) -> u8 {
         match self {
             Failure::Output(_) | Failure::File(_, Error::Io(_) | Error::Exists) => 1,
-            Failure::File(_, Error::Setup | Error::OtherRules { .. }) => Verdict::Mismatch as u8,
+            Failure::File(_, Error::Setup | Error::OtherRules { .. } | Error::World { .. }) => {
+                Verdict::Mismatch as u8
+            }
             Failure::File(..) => Verdict::Damaged as u8,
         }
     }

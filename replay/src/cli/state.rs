@@ -4,9 +4,10 @@ use super::contents::{plan_text, seat_numbers, way_json};
 use super::print::{Printer, clock, count, thousands};
 use super::report::{ms, tail_verdict};
 use super::{Failure, Verdict, at};
-use crate::{Player, Reader, Speed};
+use crate::{Error, Player, Reader, Speed};
+use indicatif::ProgressBar;
 use lockstep::source::TurnSource as _;
-use lockstep::{Match, Status, TurnNumber};
+use lockstep::{EndReason, Event, Match, Status, TurnNumber};
 use serde_json::{Value, json};
 use sim::{Field, Simulation, Visit};
 use std::path::Path;
@@ -32,28 +33,16 @@ pub(super) fn show<S: Simulation>(
         });
     }
     let bar = to.bar(turn);
-    let mut game: Match<S, Player> = Match::over(Player::new(reader));
-    game.source().set_speed(Speed::PAUSED);
-    game.source().seek(TurnNumber(turn));
-    loop {
-        game.poll();
-        bar.set_position(u64::from(game.source().next_turn().0));
-        match game.status() {
-            Status::CatchingUp { .. } | Status::Loading => {}
-            _ => break,
-        }
-    }
+    let run = run_until::<S>(reader, TurnNumber(turn), &bar);
     bar.finish_and_clear();
+    let mut game = run.map_err(at(path))?;
     let ticks = game.ticks();
     let mut sections = Sections(Vec::new());
     let mut saved = Vec::new();
-    let mut checksum = None;
-    if let Some(world) = game.world() {
-        world.visit(&mut sections);
-        world.save(&mut saved);
-        checksum = Some(world.checksum());
-    }
-    let checksum = checksum.map_or_else(|| "none".to_owned(), |checksum| checksum.to_string());
+    let world = game.world().expect("the run came to the turn");
+    world.visit(&mut sections);
+    world.save(&mut saved);
+    let checksum = world.checksum().to_string();
     let player = game.source();
     let reader = player.reader();
     let time = reader.time_of(TurnNumber(turn));
@@ -88,6 +77,37 @@ pub(super) fn show<S: Simulation>(
     Ok(tail_verdict(path, reader, json, to))
 }
 
+/// Runs a match up to a turn. Without an error the world is that before the turn.
+fn run_until<S: Simulation>(
+    reader: Reader,
+    turn: TurnNumber,
+    bar: &ProgressBar,
+) -> Result<Match<S, Player>, Error> {
+    let changed = Error::Changed {
+        at: reader.valid_bytes(),
+    };
+    let mut game: Match<S, Player> = Match::over(Player::new(reader));
+    game.source().set_speed(Speed::PAUSED);
+    game.source().seek(turn);
+    while matches!(game.status(), Status::CatchingUp { .. } | Status::Loading) {
+        for event in game.poll() {
+            if let Event::Ended(ended) = event
+                && let EndReason::WorldFault { turn, message, .. } = ended.reason
+            {
+                let turn = turn.0;
+                return Err(Error::World { turn, message });
+            }
+        }
+        bar.set_position(u64::from(game.source().next_turn().0));
+    }
+    if let Some(error) = game.source().take_error() {
+        return Err(error);
+    }
+    // The first pass has seen the turns before it.
+    let arrived = game.source().next_turn() == turn && game.world().is_some();
+    if arrived { Ok(game) } else { Err(changed) }
+}
+
 /// Collects names and row counts of a world's sections.
 struct Sections(Vec<(String, usize)>);
 
@@ -102,4 +122,23 @@ impl Visit for Sections {
     }
 
     fn field(&mut self, _: &str, _: &dyn Field) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, Coins};
+    use std::io::Cursor;
+
+    #[test]
+    fn a_disk_that_fails_on_the_way_is_an_error_and_no_earlier_world() {
+        let reader = Reader::from_bytes(fixture::file_of(&fixture::play(40).records)).unwrap();
+        let run = |bytes: Vec<u8>| {
+            let reader = reader.share(Cursor::new(bytes));
+            run_until::<Coins>(reader, TurnNumber(30), &ProgressBar::hidden()).err()
+        };
+        assert!(matches!(run(Vec::new()), Some(Error::Io(_))));
+        let other = vec![0xff; reader.file_bytes() as usize];
+        assert!(matches!(run(other), Some(Error::Changed { .. })));
+    }
 }

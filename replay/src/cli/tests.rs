@@ -187,6 +187,42 @@ fn info_show_stats_and_diff_print_their_results() {
 }
 
 #[test]
+fn show_fails_where_the_run_does_not_come_to_the_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("panics");
+    let mut records = fixture::play(60).records;
+    for record in &mut records {
+        if let lockstep::log::Record::Bundle(bundle) = record
+            && bundle.turn.0 == 30
+        {
+            bundle.entries.push(fixture::panics());
+        }
+    }
+    // No keyframe behind the turn.
+    records.retain(|record| !matches!(record, lockstep::log::Record::Keyframe(_)));
+    fs::write(&path, fixture::file_of(&records)).unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(replay(&["show", "--turn", "30", path]).code, 0);
+    for args in [
+        &["show", "--turn", "55", path][..],
+        &["show", "--turn", "55", "--json", path],
+        &["verify", path],
+    ] {
+        let ran = replay(args);
+        assert_eq!(ran.code, 3, "{args:?}: {}", ran.err);
+        let told = ran
+            .err
+            .contains("the world panicked in turn 30: no such coin");
+        assert!(
+            told && (args[0] == "verify" || ran.out.is_empty()),
+            "{args:?}: {}{}",
+            ran.out,
+            ran.err
+        );
+    }
+}
+
+#[test]
 fn diff_tells_how_many_commands_are_equal_beside_checksums() {
     use lockstep::log::Record;
     let folder = folder();
