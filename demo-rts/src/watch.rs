@@ -218,8 +218,10 @@ impl Viewer {
     }
 
     fn seek(&mut self, game: &mut Match<World, Player>, by: i64) {
-        let at = i64::from(game.source().next_turn().0);
-        let last = i64::from(game.source().turns());
+        let source = game.source();
+        // Held keys come faster than a seek arrives: they count from where it goes.
+        let at = i64::from(source.goal().unwrap_or(source.next_turn()).0);
+        let last = i64::from(source.turns());
         let to = at.saturating_add(by).clamp(0, last);
         self.facts.ended = None;
         self.seeking = true;
@@ -262,3 +264,38 @@ const KEYS: [&str; 2] = [
 ];
 const FRAME: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_pressed_during_a_seek_count_from_its_goal() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
+        let mut game = replay::open::<World>(&golden).expect("a golden replay");
+        let mut viewer = Viewer {
+            facts: Facts::new("duel.replay"),
+            damage: None,
+            speed: 2,
+            paused: false,
+            close: false,
+            centre: None,
+            seeking: false,
+            turn_ms: 200,
+        };
+        let last = game.source().turns();
+        for (key, goal) in [
+            (KeyCode::Right, 50),
+            (KeyCode::Right, 100),
+            (KeyCode::Left, 50),
+            (KeyCode::End, last),
+            (KeyCode::Left, last - 50),
+            (KeyCode::Left, last - 100),
+            (KeyCode::Home, 0),
+            (KeyCode::Char('.'), 1),
+        ] {
+            assert!(viewer.press(key.into(), &mut game));
+            assert_eq!(game.source().goal(), Some(TurnNumber(goal)), "{key}");
+        }
+    }
+}

@@ -156,6 +156,11 @@ impl Player {
         }
     }
 
+    /// The target of a seek under way.
+    pub fn goal(&self) -> Option<TurnNumber> {
+        self.goal.map(|goal| TurnNumber(goal.turn))
+    }
+
     /// Keeps a snapshot of this replay's world after this many turns and ticks, for seeks to start from: the file's
     /// keyframes may be far apart. The caller vouches for it; one that does not load is dropped. Snapshots stay
     /// until [`forget`](Self::forget).
