@@ -141,8 +141,9 @@ impl Vec2 {
         }
     }
 
-    /// This vector, shortened to about `longest` if one of its coordinates is longer: by a table in place of a root,
-    /// to within a tenth of a degree and of a hundredth of the length. A negative `longest` counts as zero.
+    /// This vector, shortened to about `longest` if one of its coordinates is longer: by a table in place of a root.
+    /// The length is right to within a hundredth. The direction turns by at most a quarter of a degree, towards the
+    /// longer coordinate's axis. A negative `longest` counts as zero.
     #[inline]
     #[must_use]
     pub fn clamp_roughly(self, longest: Num) -> Self {
@@ -333,6 +334,7 @@ const fn rounded(bits: i64) -> i64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_arithmetic)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -445,11 +447,17 @@ mod tests {
             if longer <= most {
                 prop_assert_eq!(made, a);
             } else {
-                let exact = a.with_length(most);
-                for (part, exact) in [(made.x, exact.x), (made.y, exact.y)] {
-                    let off = i64::from(part.to_bits()) - i64::from(exact.to_bits());
-                    prop_assert!(off.abs() <= i64::from(n) / 250 + 2, "{:?} {:?}", made, exact);
-                }
+                let off = made.length().to_bits() - n;
+                prop_assert!(off.abs() <= n / 100, "{:?} is off by {}", made, off);
+                // The angle to the axis of the longer coordinate.
+                let steepness = |v: Vec2| {
+                    let (x, y) = (f64::from(v.x.to_bits()).abs(), f64::from(v.y.to_bits()).abs());
+                    let (long, short) = if a.x.unsigned_abs() < a.y.unsigned_abs() { (y, x) } else { (x, y) };
+                    short.atan2(long).to_degrees()
+                };
+                let turned = steepness(a) - steepness(made);
+                // Truncation of the longer part may turn it the other way, by its last bit.
+                prop_assert!((-0.02..=0.25).contains(&turned), "{:?} turned by {}", made, turned);
             }
         }
 
