@@ -30,7 +30,8 @@
 //!
 //! Items are written as they come, so a crash leaves items behind the last seal, which only their checks cover. A
 //! segment has at most 256 items, and no more than 64 idle turns in a row: bytes of another file that a power loss
-//! leaves behind the last seal can count as no more turns than these.
+//! leaves behind the last seal can count as no more turns than these. A seal with zeros for its last bytes is half
+//! written, and counts as none. Any other wrong seal takes all items of its segment with it.
 //!
 //! A turn is written when it is complete. Until it is final it may be taken back: then the file is cut before it, and
 //! what was final behind it is written again. So where no agreed end follows, the last turns are provisional, as many

@@ -375,13 +375,16 @@ pub(crate) fn segment_at(
             let head = (item.content_at - item.at) as usize;
             checks.cover(window.bytes(item.at, head)?, true);
             let crc = checks.seal();
-            if item.seal_crc(window)? == crc && !segment.items.is_empty() {
+            let written = item.seal_crc(window)?;
+            if written == crc && !segment.items.is_empty() {
                 segment.stop = Stop::Sealed(crc);
                 segment.end = item.end;
-            } else {
+                return Ok(segment);
+            }
+            segment.stop = Stop::Damaged;
+            if !is_half_written(written, crc) {
                 // The seal does not match, and there is no telling which item is wrong.
                 segment.items.clear();
-                segment.stop = Stop::Damaged;
                 segment.end = at;
             }
             return Ok(segment);
@@ -405,6 +408,13 @@ pub(crate) fn segment_at(
         segment.end = item.end;
         segment.items.push(item);
     }
+}
+
+/// Whether a power loss left zeros in place of the last bytes of a seal. It tells no more of the items before it than a
+/// seal that the end of the file cuts: their own checks must suffice.
+fn is_half_written(written: u32, crc: u32) -> bool {
+    let there = |bytes: u32| crc & ((1 << (8 * bytes)) - 1);
+    (0..LONG_CHECK as u32).any(|bytes| written == there(bytes))
 }
 
 /// Whether the check of an item matches. Takes constant memory.
@@ -499,6 +509,31 @@ mod tests {
             (0, Stop::Damaged, 0)
         );
         assert_eq!(at(header_crc() ^ 1).items.len(), 0);
+    }
+
+    #[test]
+    fn a_half_written_seal_costs_no_item_and_a_wrong_one_all() {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new();
+        encoder.item(Kind::Records, b"abc", &mut bytes);
+        encoder.item(Kind::Turn, &[7; 100], &mut bytes);
+        let items_end = bytes.len() as u64;
+        encoder.seal(&mut bytes);
+        let end = bytes.len();
+        let found = |bytes: Vec<u8>| {
+            let mut window = Window::new(Box::new(io::Cursor::new(bytes)));
+            let segment = segment_at(&mut window, 0, end as u64, header_crc(), 0);
+            let segment = segment.expect("in memory");
+            (segment.items.len(), segment.stop, segment.end)
+        };
+        for lost in 1..=LONG_CHECK as usize {
+            let mut torn = bytes.clone();
+            torn[end - lost..].fill(0);
+            assert_eq!(found(torn), (2, Stop::Damaged, items_end), "{lost} bytes");
+            let mut wrong = bytes.clone();
+            wrong[end - lost] ^= 0x10;
+            assert_eq!(found(wrong), (0, Stop::Damaged, 0), "{lost} bytes");
+        }
     }
 
     #[test]
