@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// Reports of a peer that count: those of a minute.
 const KEPT: usize = 60;
+/// They come once a second. Those between, of late batches, count with the next one: else a peer that reports all the time
+/// were judged by its last seconds.
+const REPORTS_APART: Duration = Duration::from_millis(900);
 /// With fewer of them nothing is told.
 const ENOUGH: usize = 30;
 /// Batches that a report is compared with.
@@ -35,6 +38,9 @@ struct Sealing {
     /// came for the first time, as it says.
     came: Vec<(i64, bool)>,
     round_trip: Duration,
+    /// The longest way that it has reported since, in milliseconds, and when a report last counted.
+    there: Option<i64>,
+    counted_at: Option<Duration>,
     /// How late it sealed by each of the newest reports, in milliseconds.
     late: VecDeque<i16>,
     median: Option<i16>,
@@ -60,11 +66,15 @@ impl Leads {
     }
 
     /// A peer reports the longest way of this one's batches there, in milliseconds.
-    pub(super) fn note_report(&mut self, at: usize, there_ms: i64) {
+    pub(super) fn note_report(&mut self, at: usize, there_ms: i64, now: Duration) {
         let of = &mut self.0[at];
-        if of.came.len() < LEAST_BATCHES {
+        let there_ms = of.there.map_or(there_ms, |longest| longest.max(there_ms));
+        of.there = Some(there_ms);
+        let is_early = of.counted_at.is_some_and(|at| now < at + REPORTS_APART);
+        if of.came.len() < LEAST_BATCHES || is_early {
             return;
         }
+        (of.there, of.counted_at) = (None, Some(now));
         // Copies count where nothing else came: a peer that calls all of its batches copies hides nothing.
         let all = std::mem::take(&mut of.came);
         let direct = all.iter().filter(|(_, is_direct)| *is_direct);
@@ -142,8 +152,14 @@ mod tests {
                 leads.note(at, (late_ms + behind_ms + way(batch), true), rtt);
             }
             let worst = (0..5).map(|batch| way(batch + 2)).max().unwrap_or(0);
-            leads.note_report(at, worst - behind_ms);
+            let now = after_last(leads, at);
+            leads.note_report(at, worst - behind_ms, now);
         }
+    }
+
+    /// A second after the last report of this peer that counted.
+    fn after_last(leads: &Leads, at: usize) -> Duration {
+        leads.0[at].counted_at.unwrap_or_default() + Duration::from_secs(1)
     }
 
     fn named(leads: &Leads) -> Vec<usize> {
@@ -160,6 +176,18 @@ mod tests {
         assert_eq!(leads.of(1, BUDGET), Some(200));
         assert_eq!(leads.of(7, BUDGET), Some(30));
         assert_eq!(named(&leads), [7]);
+    }
+
+    #[test]
+    fn a_peer_that_reports_with_each_batch_is_judged_by_its_last_minute() {
+        let mut leads = Leads::new(2);
+        for batch in 0..1_200 {
+            // It looks ahead but for eight seconds in the end, with turns of 50 ms.
+            let late_ms = if batch < 1_040 { 170 } else { 0 };
+            leads.note(1, (late_ms + 30, true), RTT);
+            leads.note_report(1, 30, Duration::from_millis(50 * batch));
+        }
+        assert_eq!(leads.of(1, BUDGET), Some(30));
     }
 
     #[test]
@@ -221,10 +249,11 @@ mod tests {
         let mut leads = Leads::new(2);
         let second = |leads: &mut Leads| {
             (0..5).for_each(|_| leads.note(1, (200, false), RTT));
-            leads.note_report(1, 30);
+            let now = after_last(leads, 1);
+            leads.note_report(1, 30, now);
         };
         (1..ENOUGH).for_each(|_| second(&mut leads));
-        leads.note_report(1, 200);
+        leads.note_report(1, 200, Duration::from_secs(60));
         assert_eq!(leads.of(1, BUDGET), None, "a report without batches");
         second(&mut leads);
         assert_eq!(leads.of(1, BUDGET), Some(30));

@@ -537,7 +537,7 @@ impl Turns {
         // None is shorter than without a wait, and another peer may cause waits.
         let least = self.clock.way_there(at).map_or(way_ms, i64::from);
         let even = (way_ms - uneven_ms).max(least.min(way_ms));
-        self.leads.note_report(at, even);
+        self.leads.note_report(at, even, now);
     }
 
     /// The game is to be told of a stall now: how long it lasts.
