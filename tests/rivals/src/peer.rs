@@ -86,9 +86,9 @@ trait Session {
     /// Whether the match runs.
     fn is_running(&self) -> bool;
 
-    /// Waits for a millisecond: all libraries are polled alike.
-    fn wait(&mut self) {
-        std::thread::sleep(POLLED_EVERY);
+    /// Waits so long: all libraries are polled alike.
+    fn wait(&mut self, time: Duration) {
+        std::thread::sleep(time);
     }
 }
 
@@ -141,8 +141,12 @@ fn play(contestant: Contestant, players: usize, me: usize, seed: u64) -> Result<
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Ok(()),
         }
+        // A game hands a command over when its player issues it.
+        let wait = now
+            .next_command_in()
+            .map_or(POLLED_EVERY, |due| due.min(POLLED_EVERY));
         drop(now);
-        session.wait();
+        session.wait(wait);
     }
 }
 

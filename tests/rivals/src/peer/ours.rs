@@ -1,6 +1,6 @@
 //! This kit, over QUIC on loopback through the proxy.
 
-use super::{Order, POLLED_EVERY, Session, Shared, Told, lock, meet, tell};
+use super::{Order, Session, Shared, Told, lock, meet, tell};
 use crate::contestant::Contestant;
 use crate::trace::Command;
 use lockstep::log::{Bundle, What};
@@ -161,8 +161,8 @@ impl Session for Ours {
         self.own.is_some()
     }
 
-    fn wait(&mut self) {
-        self.live.wait(POLLED_EVERY);
+    fn wait(&mut self, time: Duration) {
+        self.live.wait(time);
     }
 }
 

@@ -134,6 +134,13 @@ impl Player {
         self.waiting.drain(..taken).collect()
     }
 
+    /// The time until the next command of the trace.
+    pub fn next_command_in(&mut self) -> Option<Duration> {
+        let measured = self.measured.as_ref()?;
+        let next = self.trace.peek().filter(|at| **at < measured.to)?;
+        Some(next.saturating_sub(measured.begun.elapsed()))
+    }
+
     fn issue(&mut self) {
         if let Some(measured) = &self.measured {
             let since = measured.begun.elapsed().min(measured.to);
