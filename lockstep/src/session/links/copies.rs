@@ -204,8 +204,8 @@ impl Copies {
         }
         let within = link.acknowledged_within();
         // The jitter is that of both ways together.
-        let way = link.rtt / 2 + link.jitter * 3 / 2 + MARGIN;
-        let useful_until = needed.saturating_sub(way);
+        let way = link.rtt / 2 + link.jitter * 3 / 2;
+        let useful_until = needed.saturating_sub(way + MARGIN);
         let acknowledged = match sent.waits || sent.is_lacking {
             true => within,
             false => link.acknowledged_unasked(),
@@ -231,9 +231,11 @@ impl Copies {
         let wanted = u32::from(copies.saturating_sub(sent.copies));
         let left = useful_until.saturating_sub(sent.last);
         if wanted > 0 {
-            // Where all of them are late, none comes of haste: on a link that seldom loses one, it waits in a queue.
+            // Within the margin a copy may be in time, if it leaves at once. Where all of them are late, none comes of haste:
+            // on a link that seldom loses one, it waits in a queue.
             let gap = match left.is_zero() {
                 true if sent.was_lacking => CLOSELY,
+                true if link.loses_seldom() && sent.last + way < needed => link.apart,
                 true if link.loses_seldom() => return Some(waits_until),
                 true => within / wanted,
                 false => left / wanted,
@@ -448,5 +450,7 @@ mod tests {
     fn copies_that_are_all_late_do_not_leave_at_once() {
         let times = leave(20, &link(100, 0), &[], 4);
         assert_eq!(times, [0, 508, 533, 558]);
+        let times = leave(55, &link(100, 0), &[], 2);
+        assert_eq!(times, [0, 2], "in time without a margin");
     }
 }
