@@ -4,8 +4,9 @@ use fixed::types::extra::{U16, U32};
 
 /// A position, a velocity, a ratio: 16.16 fixed point, −32,768 to just under 32,768 in steps of 1/65,536.
 ///
-/// Its operators panic on overflow, like every integer of the world. Where an input can reach the
-/// limits, say what happens there: `saturating_add`, `wrapping_mul`, `checked_div`.
+/// Its operators panic on overflow, like every integer of the world, in a release build by two settings of the game's
+/// profile: see [`determinism`](crate::determinism). Where an input can reach the limits, say what happens there:
+/// `saturating_add`, `wrapping_mul`, `checked_div`.
 pub type Num = fixed::FixedI32<U16>;
 
 /// An exact product of two [`Num`]s, from `wide_mul`. Cheap to make; do not multiply two of these.
@@ -57,6 +58,28 @@ pub(crate) fn narrowed(bits: i64) -> Num {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// In a release build that holds by the profile of the crate `fixed` alone.
+    #[test]
+    fn operators_panic_on_overflow_in_every_build() {
+        let operators: [(&str, fn(Num) -> Num); 7] = [
+            ("+", |most| most + Num::ONE),
+            ("-", |most| -most - Num::ONE),
+            ("*", |most| most * Num::lit("1.5")),
+            ("/", |most| most / Num::lit("0.5")),
+            ("*=", |mut most| {
+                most *= Num::lit("1.5");
+                most
+            }),
+            ("* 2", |most| most * 2),
+            ("from_num", |most| Num::from_num(most.to_num::<i32>() * 2)),
+        ];
+        for (name, operator) in operators {
+            let most = std::hint::black_box(Num::MAX);
+            let panics = std::panic::catch_unwind(|| operator(most)).is_err();
+            assert!(panics, "{name} wraps");
+        }
+    }
 
     #[test]
     fn roots_at_the_edges() {

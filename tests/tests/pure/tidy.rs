@@ -70,6 +70,25 @@ fn the_program_in_the_readme_is_the_example() {
     );
 }
 
+/// The first is not enough: fixed-point numbers check their products and quotients by assertions of their crate.
+#[test]
+fn profiles_that_check_integers_check_the_numbers_of_worlds() {
+    let mut files = pages(&["docs", "sim/docs"]);
+    let manifests = ["Cargo.toml", "tests/rivals/Cargo.toml"];
+    files.extend(manifests.map(|path| (path.to_owned(), read(path))));
+    files.retain(|(_, text)| text.contains("overflow-checks = true"));
+    assert_eq!(files.len(), 5, "{files:?}");
+    for (path, text) in files {
+        let lines = trimmed_lines(&text);
+        let settings = lines.iter().filter(|line| !line.starts_with('#'));
+        let settings: Vec<&&str> = settings.collect();
+        let checks = settings.windows(2).any(|pair| {
+            pair[0].ends_with(".package.fixed]") && pair[1].starts_with("debug-assertions = true")
+        });
+        assert!(checks, "{path}");
+    }
+}
+
 #[test]
 fn a_complete_game_loop_takes_at_most_60_lines() {
     let lines = trimmed_lines(&read("lockstep/examples/minimal.rs")).len();
