@@ -6,8 +6,8 @@
 //! makes up at once, before others see it. The sum of both ways does not depend on clocks. Where it is more than of late, a
 //! batch was lost and came as a copy, and the two ways tell nothing of the offset.
 //!
-//! What reports tell is up to two seconds old, and of the worst of a second. A peer that moves again by ways of before it had
-//! moved swings to and fro: so it does one move at a time, and looks again once all ways are of after it.
+//! What reports tell is up to two seconds old, and of the worst of a second. A peer that moves with each report of each
+//! other peer swings to and fro: it looks once a second, and moves by half.
 
 use crate::Plan;
 use crate::log::NO_WAY;
@@ -37,8 +37,8 @@ pub(super) struct Clock {
     waited: Duration,
     /// How much longer turns are to be, in all, for this peer to fall back in line, in microseconds; negative: shorter.
     slew_us: i64,
-    /// Until then reports tell of ways before that is done.
-    align_at: Duration,
+    /// When it was last looked whether it is.
+    aligned_at: Duration,
     reported_at: Duration,
     /// By place.
     ways: Vec<Ways>,
@@ -123,7 +123,7 @@ impl Clock {
             due,
             waited: Duration::ZERO,
             slew_us: 0,
-            align_at: now,
+            aligned_at: now,
             reported_at: now,
             ways: vec![Ways::default(); peers],
         }
@@ -179,9 +179,8 @@ impl Clock {
 
     /// A peer reports the way of this one's batches there. Returns how much longer it may be, in milliseconds, for what this
     /// peer had waited.
-    pub(super) fn reported(&mut self, at: usize, way_ms: i16, now: Duration) -> i64 {
-        let keeps_clock = self.slew_us == 0 && now >= self.align_at;
-        self.ways[at].reported(way_ms, keeps_clock);
+    pub(super) fn reported(&mut self, at: usize, way_ms: i16) -> i64 {
+        self.ways[at].reported(way_ms, self.slew_us == 0);
         let uneven_ms = self.ways[at].uneven_ms();
         // Batches that are on their way count for the next report as well.
         self.ways[at].waited = [None, self.ways[at].waited[0]];
@@ -189,7 +188,7 @@ impl Clock {
     }
 
     /// Begins to fall in line with most of the others, by what all have reported.
-    fn align(&mut self, now: Duration, gone: impl Fn(usize) -> bool) {
+    fn align(&mut self, gone: impl Fn(usize) -> bool) {
         let of = self.ways.iter().enumerate();
         let of = of.filter(|(at, _)| !gone(*at));
         let mut ahead: Vec<i64> = of.filter_map(|(_, ways)| ways.ahead()).collect();
@@ -209,16 +208,8 @@ impl Clock {
         } else {
             0
         };
-        // A peer alone on its side has all of the way to go, and half of it where the others come towards it. This is between:
-        // a third is left either way.
-        let slew_us = ahead_ms * 1_000 * 2 / 3;
+        let slew_us = ahead_ms * 1_000 / 2;
         self.slew_us = slew_us.clamp(-MOST_SLEW_US, MOST_SLEW_US);
-        let takes = Duration::from_micros((self.slew_us * PART).unsigned_abs());
-        // Where much more is to do, what is under way changes little of it.
-        self.align_at = match slew_us == self.slew_us && slew_us != 0 {
-            true => now + takes + REPORT_EVERY * 2,
-            false => now,
-        };
     }
 
     /// What the next batch reports, by place; nothing where no report is due. A way beyond the budget is reported at once.
@@ -239,8 +230,9 @@ impl Clock {
             ways.reported.unwrap_or(NO_WAY)
         });
         let report = report.collect();
-        if now >= self.align_at {
-            self.align(now, gone);
+        if now >= self.aligned_at + REPORT_EVERY {
+            self.aligned_at = now;
+            self.align(gone);
         }
         report
     }
@@ -283,7 +275,7 @@ mod tests {
         let told = there_ms.iter().enumerate();
         for (at, there_ms) in told {
             clock.arrived(at + 1, here_ms);
-            clock.reported(at + 1, *there_ms, SECOND);
+            clock.reported(at + 1, *there_ms);
         }
         clock.report(SECOND, i16::MAX, |_| false);
     }
@@ -341,7 +333,7 @@ mod tests {
             clock.due().as_millis()
         };
         let dues: Vec<u128> = (0..6).map(|_| next()).collect();
-        assert_eq!(dues, [105, 210, 315, 420, 520, 620], "20 of 30 ms");
+        assert_eq!(dues, [105, 210, 315, 415, 515, 615], "15 of 30 ms");
     }
 
     #[test]
@@ -349,14 +341,12 @@ mod tests {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         tell(&mut clock, 30, &[90]);
         clock.begin(SECOND, plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 1_095, "20 of 30 ms are to do");
+        assert_eq!(clock.due(), MS * 1_095, "15 of 30 ms are to do");
         clock.begin(clock.due(), plan(200), MS * 200);
         assert_eq!(clock.due(), MS * 1_285);
         clock.begin(clock.due(), plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 1_380);
-        clock.begin(clock.due(), plan(100), MS * 100);
-        assert_eq!(clock.due(), MS * 1_480, "it looks again before it goes on");
-        clock.reported(1, -400, SECOND * 6);
+        assert_eq!(clock.due(), MS * 1_385, "it looks again before it goes on");
+        clock.reported(1, -400);
         clock.report(SECOND * 6, 100, |at| at == 1);
         assert_eq!(clock.slew_us, 0);
     }
@@ -368,10 +358,10 @@ mod tests {
             tell(&mut clock, 50, others);
             clock.slew_us
         };
-        assert_eq!(slew_us(&[110, 110, 110]), -20_000);
-        assert_eq!(slew_us(&[110, 110, -10]), -20_000, "one lies");
+        assert_eq!(slew_us(&[110, 110, 110]), -15_000);
+        assert_eq!(slew_us(&[110, 110, -10]), -15_000, "one lies");
         assert_eq!(slew_us(&[110, 110, -10, -10]), 0);
-        assert_eq!(slew_us(&[-10, -10, 110]), 20_000);
+        assert_eq!(slew_us(&[-10, -10, 110]), 15_000);
         assert_eq!(slew_us(&[58, 58]), 0, "in line");
     }
 
@@ -379,7 +369,7 @@ mod tests {
     fn a_batch_that_came_as_a_copy_says_nothing_of_clocks() {
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         let mut slew = |second: u32, here: i64, there: i16| {
-            clock.reported(1, there, SECOND * second);
+            clock.reported(1, there);
             clock.arrived(1, here);
             clock.report(SECOND * second, 200, |_| false);
             clock.slew_us
@@ -389,10 +379,10 @@ mod tests {
         assert_eq!(slew(4, 60, 180), 0, "and there");
         // A slower link is all that there is, after a while.
         let slews: Vec<i64> = (5..15).map(|second| slew(second, 180, 120)).collect();
-        assert_eq!((&slews[..7], slews[9]), (&[0; 7][..], 20_000));
+        assert_eq!((&slews[..7], slews[9]), (&[0; 7][..], 15_000));
         let mut clock = Clock::new(Duration::ZERO, 2, Duration::ZERO);
         tell(&mut clock, 70, &[50]);
-        assert_eq!(clock.slew_us, 6_666, "it is 10 ms ahead");
+        assert_eq!(clock.slew_us, 5_000, "it is 10 ms ahead");
     }
 
     #[test]
@@ -403,7 +393,7 @@ mod tests {
                 let due_ms = clock.due().as_millis() as i64;
                 clock.begin(MS * (due_ms + late_ms) as u32, plan(200), MS * 200);
             }
-            let uneven_ms = clock.reported(1, there, SECOND * second);
+            let uneven_ms = clock.reported(1, there);
             clock.arrived(1, 60);
             clock.report(SECOND * second, 200, |_| false);
             (uneven_ms, clock.slew_us)
@@ -460,7 +450,7 @@ mod tests {
                     let way = now.as_millis() as i64 - sealed.as_millis() as i64;
                     clocks[to].arrived(from, way);
                     if let Some(there) = report.get(to).filter(|way| **way != NO_WAY) {
-                        clocks[to].reported(from, *there, now);
+                        clocks[to].reported(from, *there);
                     }
                 }
             }
@@ -515,13 +505,13 @@ mod tests {
         ] {
             let spreads = spreads(&late_ms, turn_ms, way_ms);
             let begun = spreads.iter().max();
-            let settled = spreads.iter().skip(15_000 / usize::from(turn_ms)).max();
+            let settled = spreads.iter().skip(10_000 / usize::from(turn_ms)).max();
             assert!(spreads.len() > 35_000 / usize::from(turn_ms), "{late_ms:?}");
             assert!(
                 begun <= late_ms.iter().max().map(|late| u128::from(*late)).as_ref(),
                 "{late_ms:?}: {begun:?}"
             );
-            assert!(settled <= Some(&7), "{late_ms:?}: {settled:?}");
+            assert!(settled <= Some(&5), "{late_ms:?}: {settled:?}");
         }
     }
 }

@@ -532,7 +532,7 @@ impl Turns {
 
     /// A peer reports the way of this one's batches there.
     pub(crate) fn note_way(&mut self, at: usize, way_ms: i16, now: Duration) {
-        let uneven_ms = self.clock.reported(at, way_ms, now);
+        let uneven_ms = self.clock.reported(at, way_ms);
         let way_ms = i64::from(way_ms);
         // None is shorter than without a wait, and another peer may cause waits.
         let least = self.clock.way_there(at).map_or(way_ms, i64::from);
