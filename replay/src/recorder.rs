@@ -46,8 +46,10 @@ pub struct Recorder {
     /// The newest leads, likewise.
     leads: Option<Record>,
     newest_keyframe: Option<u32>,
-    /// The sync that is asked for and not done.
-    syncing: Option<u64>,
+    /// The sync that is asked for and not done: its number, and which one it is for the writer.
+    syncing: Option<(u64, u64)>,
+    /// How many were asked for.
+    syncs: u64,
     tail: Tail,
     /// What readers keep of the file.
     budget: Budget,
@@ -140,6 +142,7 @@ impl Recorder {
             leads: None,
             newest_keyframe: None,
             syncing: None,
+            syncs: 0,
             tail: Tail::default(),
             budget: Budget::default(),
             points: VecDeque::new(),
@@ -383,9 +386,10 @@ impl LogStore for Recorder {
     }
 
     fn sync(&mut self, id: u64) {
-        self.syncing = Some(id);
+        self.syncs += 1;
+        self.syncing = Some((id, self.syncs));
         if !self.over {
-            let pushed = self.shared.push(Job::Sync(id)).map(drop);
+            let pushed = self.shared.push(Job::Sync(self.syncs)).map(drop);
             // The next record tells of the failure.
             pushed.ok();
         }
@@ -394,11 +398,10 @@ impl LogStore for Recorder {
     fn synced(&mut self) -> Option<u64> {
         let over = self.over;
         let state = self.shared.lock();
-        let is_done = |id: &mut u64| {
-            let synced = state.synced.is_some_and(|synced| synced >= *id);
-            synced || over || state.error.is_some() || state.done
+        let is_done = |(_, sync): &mut (u64, u64)| {
+            state.synced >= *sync || over || state.error.is_some() || state.done
         };
-        self.syncing.take_if(is_done)
+        self.syncing.take_if(is_done).map(|(id, _)| id)
     }
 
     fn keyframe_every(&self) -> Option<Duration> {

@@ -78,8 +78,8 @@ pub(crate) struct State {
     /// Why the writer gave up.
     pub error: Option<StoreError>,
     pub done: bool,
-    /// The newest sync that was asked for and is done.
-    pub synced: Option<u64>,
+    /// How many syncs that were asked for are done.
+    pub synced: u64,
     /// Bytes of whole items in the file.
     pub written: u64,
     /// Places in the file where reading may begin.
@@ -95,7 +95,7 @@ impl Shared {
                 closing: false,
                 error: None,
                 done: false,
-                synced: None,
+                synced: 0,
                 written: format::HEADER_BYTES,
                 marks: Vec::new(),
             }),
@@ -232,8 +232,8 @@ impl Writer {
                     if let Job::TakeBack { .. } = job {
                         state.marks.retain(|mark| mark.at < self.in_file());
                     }
-                    if let Job::Sync(id) = job {
-                        state.synced = state.synced.max(Some(id));
+                    if let Job::Sync(number) = job {
+                        state.synced = number;
                     }
                     state.jobs.pop_front();
                     let was_half_full = state.bytes > QUEUE_BYTES / 2;

@@ -216,7 +216,7 @@ impl Shared {
             }
             if syncing && let Some(id) = store.synced() {
                 syncing = false;
-                self.lock().tell_synced(id);
+                self.lock().synced(id);
                 (self.wake)();
             }
         }
@@ -278,8 +278,16 @@ impl State {
         }
     }
 
+    /// The store has done a sync. Where another one was asked for since, that takes its place: numbers tell no order.
+    fn synced(&mut self, id: u64) {
+        let another = self.jobs.iter().any(|job| matches!(job, Job::Sync(_)));
+        if !another {
+            self.tell_synced(id);
+        }
+    }
+
     fn tell_synced(&mut self, id: u64) {
-        if self.syncing.take_if(|syncing| *syncing <= id).is_some() {
+        if self.syncing.take().is_some() {
             self.told.push(Told::Synced(id));
         }
     }

@@ -49,7 +49,7 @@ pub trait LogStore: Send {
     fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError>;
 
     /// Begins to make all that it was given so far durable. A later call takes the place of an
-    /// earlier one.
+    /// earlier one. Numbers come in no order, and a number may come again.
     fn sync(&mut self, id: u64);
 
     /// The newest call of [`sync`](Self::sync), once it is done. Told once. A store without a disk, or one that has

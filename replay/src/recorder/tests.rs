@@ -482,6 +482,18 @@ fn a_sync_is_done_when_the_disk_says_so_and_holds_up_nothing() {
     });
     assert_eq!(done.take(1_000).flatten().next(), Some(7));
     assert_eq!(recorder.synced(), None, "told once");
+    // Numbers come in no order, and come again.
+    for number in [7, 3] {
+        recorder.sync(number);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(recorder.synced(), None, "the disk has not said so");
+        synced.send(()).unwrap();
+        let done = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(5));
+            recorder.synced()
+        });
+        assert_eq!(done.take(1_000).flatten().next(), Some(number));
+    }
     drop(synced);
 }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 struct Gated {
     goes_on: Receiver<Result<(), StoreError>>,
     records: Sender<Record>,
+    syncing: Option<u64>,
 }
 
 impl LogStore for Gated {
@@ -22,10 +23,12 @@ impl LogStore for Gated {
         Ok(())
     }
 
-    fn sync(&mut self, _: u64) {}
+    fn sync(&mut self, id: u64) {
+        self.syncing = Some(id);
+    }
 
     fn synced(&mut self) -> Option<u64> {
-        None
+        self.syncing.take()
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
@@ -53,6 +56,7 @@ fn bench() -> Bench {
     let store = Gated {
         goes_on: gate,
         records,
+        syncing: None,
     };
     let reporter = Reporter::new(PathBuf::new(), Limits::default());
     let thread = LogThread::start(Box::new(store), reporter, Arc::new(|| {}));
@@ -115,6 +119,20 @@ fn a_store_that_falls_behind_gets_no_more_and_is_told_of_once() {
     let kept: Vec<Record> = bench.records.try_iter().collect();
     assert_eq!(kept, some, "no hole");
     assert_eq!(bench.thread.told(), []);
+}
+
+#[test]
+fn the_last_sync_that_was_asked_for_is_told_whatever_its_number() {
+    for numbers in [[1, 2], [9, 8], [5, 5]] {
+        let bench = bench();
+        bench.thread.append(Duration::ZERO, first());
+        numbers.iter().for_each(|id| bench.thread.sync(*id));
+        bench.goes_on.send(Ok(())).expect("the store waits");
+        bench.thread.close();
+        bench.thread.finish();
+        let last = Told::Synced(numbers[1]);
+        assert_eq!(bench.thread.told(), [last], "{numbers:?}");
+    }
 }
 
 #[test]
