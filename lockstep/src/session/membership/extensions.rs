@@ -9,6 +9,7 @@ use super::paxos::{Peers, Voters};
 use crate::session::ledger::Ledger;
 use crate::{Event, TurnNumber};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What one vote adds, once a quorum has given it.
@@ -33,6 +34,8 @@ pub(super) struct Extensions {
     /// How often a quorum has voted in this stall at most, and how long after its beginning that ends.
     most: u32,
     ends: Duration,
+    /// The votes of stalls that are over here, whose turns are complete: they lengthen no other one.
+    spent: BTreeMap<u8, Votes>,
 }
 
 /// What votes are counted in.
@@ -91,9 +94,16 @@ impl Extensions {
     ) -> Option<Event> {
         let voters = seen.voters;
         let turn = ledger.window.complete();
-        let given = given.filter(|(at, votes)| {
+        let given: Vec<(u8, Votes)> = given.collect();
+        if !seen.stalls && seen.lasts.is_none() {
+            (self.most, self.ends) = (0, Duration::ZERO);
+            let over = given.iter().filter(|(_, votes)| votes.turn < turn);
+            self.spent.extend(over.copied());
+        }
+        let given = given.into_iter().filter(|(at, votes)| {
             let concerns = seen.stalls && votes.count > 0 && votes.turn.abs_diff(turn) <= seen.near;
-            voters.members().contains(*at) && concerns
+            let is_spent = self.spent.get(at) == Some(votes);
+            voters.members().contains(*at) && concerns && !is_spent
         });
         let given: Vec<(u8, u8)> = given.map(|(at, votes)| (at, votes.count)).collect();
         let with = |least: u8| -> Peers {
@@ -106,9 +116,6 @@ impl Extensions {
             voted: with(1),
             votes: u32::from(quorum.unwrap_or(0)),
         };
-        if !seen.stalls && seen.lasts.is_none() {
-            (self.most, self.ends) = (0, Duration::ZERO);
-        }
         if granted.votes > self.most {
             let from = self.ends.max(seen.lasts.unwrap_or_default());
             self.ends = from + WAIT * (granted.votes - self.most);
@@ -129,6 +136,7 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::fixture::bundle;
     use crate::session::ledger::fixture::ledger;
 
     #[test]
@@ -168,6 +176,34 @@ mod tests {
             (true, WAIT * 2, WAIT * 6),
             "a new stall"
         );
+    }
+
+    #[test]
+    fn votes_of_a_stall_that_is_over_lengthen_no_other_one() {
+        let mut ledger = ledger(3);
+        let voters = Voters::new(Peers::first(3));
+        let mut extensions = Extensions::default();
+        let mut count = |turn: u32, lasts: Option<Duration>, ledger: &Ledger| {
+            let votes = Votes { turn, count: 1 };
+            let seen = Counting {
+                voters,
+                stalls: lasts.is_some(),
+                lasts,
+                near: 8,
+            };
+            extensions.count([(0, votes), (1, votes)].into_iter(), &seen, ledger);
+            extensions.granted()
+        };
+        let turn = ledger.window.complete();
+        assert_eq!(count(turn, Some(Duration::ZERO), &ledger), WAIT);
+        assert_eq!(count(turn, None, &ledger), Duration::ZERO);
+        let again = count(turn, Some(Duration::ZERO), &ledger);
+        assert_eq!(again, WAIT, "the turn still waits");
+        ledger.window.push(&bundle(turn));
+        assert_eq!(count(turn, None, &ledger), Duration::ZERO);
+        let next = count(turn, Some(Duration::ZERO), &ledger);
+        assert_eq!(next, Duration::ZERO, "it was of another stall");
+        assert_eq!(count(turn + 1, Some(Duration::ZERO), &ledger), WAIT);
     }
 
     #[test]

@@ -153,13 +153,26 @@ fn a_vote_in_the_next_stall_adds_nothing_to_the_one_before() {
     let turns = net.peers[0].turns.len();
     // The silent peer is heard again, and now another one falls silent.
     net.links.silent = vec![2];
-    net.run(net.now() + Duration::from_millis(4_500));
+    net.run(net.now() + Duration::from_millis(2_500));
     assert!((turns + 1..=turns + 8).contains(&net.peers[0].turns.len()));
     for at in 0..2 {
         net.input(at, Input::WaitLonger);
     }
     net.run(net.now() + Duration::from_secs(1));
     assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(30)));
+}
+
+#[test]
+fn votes_for_one_peer_are_none_for_the_next() {
+    let plan = Plan {
+        delay_turns: 8,
+        ..Plan::default()
+    };
+    let mut net = vote_with(plan, 4, 3);
+    net.run(Duration::from_secs(8));
+    net.links.silent = vec![2];
+    net.run(net.now() + Duration::from_secs(6));
+    assert!(changed(&net.peers[0]), "it waits 3 s for the other one");
 }
 
 #[test]
