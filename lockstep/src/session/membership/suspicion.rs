@@ -40,8 +40,9 @@ const PARTED: Duration = Duration::from_millis(500);
 const CHANGE_TAKES: Duration = Duration::from_secs(1);
 /// It is given so much back no more often than this.
 const CHANGES_EVERY: Duration = Duration::from_secs(5);
-/// No more time than this passes at once.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// No more time than this passes at once: peers are looked at more often. What is beyond that this process stood still, with
+/// what others had sent on its way to it.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 pub(super) struct Suspicion {
     /// How long silence lasts before a peer is suspected.

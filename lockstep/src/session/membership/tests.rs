@@ -107,8 +107,8 @@ fn a_coordinator_that_does_not_know_of_a_minority_has_its_turn_for_a_while() {
             unaware_of_minority: unaware,
             ..around()
         };
-        for second in 0..4 {
-            membership.suspicion.at = Duration::from_secs(second);
+        for look in 0..20 {
+            membership.suspicion.at = Duration::from_millis(200 * look);
             membership.watch_succession(&around, &ledger);
         }
         assert_eq!(membership.suspicion.passed_over.contains(0), passed_over);

@@ -101,14 +101,18 @@ fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
 /// Peer 1 holds the others up from then on for so long, as the coordinator or not.
 fn hold_up(suspicion: &mut Suspicion, from: Duration, lasts: Duration, coordinates: bool) {
     suspicion.watch(&seen(3, from), &ledger(3));
-    (0..3).for_each(|at| suspicion.note_heard(at, from + lasts));
-    let seen = Seen {
-        blockers: Peers(0b10),
-        coordinator: coordinates.then_some(1),
-        stalled_since: Some(from),
-        ..seen(3, from + lasts)
-    };
-    suspicion.watch(&seen, &ledger(3));
+    let mut now = from;
+    while now < from + lasts {
+        now = (now + AT_ONCE).min(from + lasts);
+        (0..3).for_each(|at| suspicion.note_heard(at, now));
+        let seen = Seen {
+            blockers: Peers(0b10),
+            coordinator: coordinates.then_some(1),
+            stalled_since: Some(from),
+            ..seen(3, now)
+        };
+        suspicion.watch(&seen, &ledger(3));
+    }
 }
 
 #[test]
@@ -141,6 +145,21 @@ fn a_coordinator_of_change_after_change_has_little_back() {
 }
 
 #[test]
+fn a_process_that_stands_still_in_a_stall_charges_little_for_it() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    suspicion.watch(&seen(3, SECOND), &ledger(3));
+    let woken = SECOND + SECOND / 20 * 19;
+    (0..3).for_each(|at| suspicion.note_heard(at, woken));
+    let seen = Seen {
+        blockers: Peers(0b10),
+        stalled_since: Some(SECOND),
+        ..seen(3, woken)
+    };
+    suspicion.watch(&seen, &ledger(3));
+    assert_eq!(suspicion.blocked_by(1), AT_ONCE);
+}
+
+#[test]
 fn a_peer_that_the_others_keep_is_left_alone_for_a_while() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     block(&mut suspicion, 3, 11, true);
@@ -159,14 +178,16 @@ fn a_peer_that_was_kept_after_a_long_stall_goes_for_new_stalls_only() {
     suspicion.carry_stall_budget(Peers::default(), None, kept);
     suspicion.watch(&seen(3, kept + KEPT_FOR), &ledger(3));
     assert!(suspicion.to_remove.is_empty());
-    let later = kept + KEPT_FOR + SECOND;
-    (1..3).for_each(|at| suspicion.note_heard(at, later));
-    let blocks = Seen {
-        blockers: Peers(0b10),
-        stalled_since: Some(kept),
-        ..seen(3, later)
-    };
-    suspicion.watch(&blocks, &ledger(3));
+    for look in 1..=5 {
+        let later = kept + KEPT_FOR + AT_ONCE * look;
+        (1..3).for_each(|at| suspicion.note_heard(at, later));
+        let blocks = Seen {
+            blockers: Peers(0b10),
+            stalled_since: Some(kept),
+            ..seen(3, later)
+        };
+        suspicion.watch(&blocks, &ledger(3));
+    }
     assert_eq!(suspicion.to_remove, Peers(0b10));
 }
 
