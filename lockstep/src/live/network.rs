@@ -363,8 +363,11 @@ impl Network {
                 channel,
                 bytes,
             } => {
-                // A lost datagram is sent again; a lost message would leave a hole in what the link promises.
-                if self.transport.send(link, channel, &bytes).is_err() && channel != Channel::Turns
+                // A lost datagram is sent again; a lost message would leave a hole in what the link promises, where a smaller
+                // one behind it still found room.
+                if !self.blocked.contains(&link)
+                    && self.transport.send(link, channel, &bytes).is_err()
+                    && channel != Channel::Turns
                 {
                     self.blocked.push(link);
                 }

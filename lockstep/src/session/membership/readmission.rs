@@ -17,8 +17,9 @@ const NEXT_RUN: Duration = Duration::from_secs(1);
 /// Runs of one process that are remembered by one voter's word: longer than a decision takes.
 const RUNS: usize = 8;
 /// A peer that has held the others up is admitted again, the second time, after so long, the third time after twice this
-/// time, and so on.
+/// time, and so on up to so many times.
 const BACK_AFTER: Duration = Duration::from_secs(60);
+const HELD_UP_MOST: u32 = 5;
 /// Another run of one process may have the place of the run before at once; the second time once that run has had it for
 /// so long, the third time for twice as long, and so on up to so many times: each time costs the others a change.
 const REPLACED_AFTER: Duration = Duration::from_secs(15);
@@ -195,7 +196,7 @@ impl Readmissions {
             if held_up.contains(at as u8) {
                 let absence = &mut self.absences[at];
                 absence.back_at = now + BACK_AFTER * absence.held_up;
-                absence.held_up = absence.held_up.saturating_add(1);
+                absence.held_up = (absence.held_up + 1).min(HELD_UP_MOST);
             }
         }
     }

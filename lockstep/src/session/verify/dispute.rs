@@ -104,7 +104,7 @@ impl Disputes {
         self.since.iter_mut().for_each(|since| *since = None);
     }
 
-    /// A peer was removed for its log.
+    /// A peer was removed for its log, or another run of its process has its place.
     pub(super) fn forget_of(&mut self, at: usize) {
         self.since[at] = None;
     }

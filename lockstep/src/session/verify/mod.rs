@@ -545,6 +545,7 @@ impl Verify {
     pub(crate) fn readmit(&mut self, at: usize, cut: u32, epoch: u32) {
         self.reports[at] = Reports::since(cut + 1, epoch);
         self.proofs.forget(at);
+        self.disputes.forget_of(at);
     }
 
     /// Turns from `cut` on are taken back.

@@ -414,3 +414,16 @@ fn batches_of_another_holder_are_taken_where_they_lead_to_the_log_of_a_decision(
     );
     assert_eq!(verify.search.show_at(), None);
 }
+
+#[test]
+fn another_run_of_a_peer_has_as_long_for_a_proof_as_the_first() {
+    let ledger = after(2, 3);
+    let mut verify = verify(&ledger);
+    let other = (2, ANOTHER);
+    assert!(verify.disputes.begin(other, 1, 0, Duration::ZERO));
+    verify.disputes.settle();
+    verify.readmit(2, 2, 1);
+    let later = SECOND * 800;
+    assert!(verify.disputes.begin(other, 2, 0, later));
+    assert!(!verify.disputes.was_in_reach(later));
+}
