@@ -94,6 +94,7 @@ impl Extensions {
     ) -> Option<Event> {
         let voters = seen.voters;
         let turn = ledger.window.complete();
+        let given = given.filter(|(_, votes)| votes.count > 0);
         let given: Vec<(u8, Votes)> = given.collect();
         if !seen.stalls && seen.lasts.is_none() {
             (self.most, self.ends) = (0, Duration::ZERO);
@@ -101,7 +102,7 @@ impl Extensions {
             self.spent.extend(over.copied());
         }
         let given = given.into_iter().filter(|(at, votes)| {
-            let concerns = seen.stalls && votes.count > 0 && votes.turn.abs_diff(turn) <= seen.near;
+            let concerns = seen.stalls && votes.turn.abs_diff(turn) <= seen.near;
             let is_spent = self.spent.get(at) == Some(votes);
             voters.members().contains(*at) && concerns && !is_spent
         });
