@@ -105,7 +105,6 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     not_available("--relay", "all peers must reach the host directly").into(),
                 );
             }
-            let bots = common.bot.map_or(Bots::None, Bots::All);
             let file = host.ticket_file.as_deref();
             if let Some(path) = &host.from {
                 let mut common = common;
@@ -119,9 +118,11 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     first_comers: host.first_comers,
                     listen: host.listen,
                 };
+                let bots = Bots::on_way_back(common.bot);
                 return play(&part, bots, ("host", Vec::new()), &common, file);
             }
             options::networked(common.plan)?;
+            let bots = common.bot.map_or(Bots::None, Bots::All);
             let part = Part::Host {
                 terms,
                 bots: 0,
@@ -133,7 +134,6 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let mut common = begin(join.common, outer);
             let notes = warn_unused(&common, &HOST_DECIDES, "the host chooses that");
             let ticket = ticket(&join.ticket)?;
-            let bots = common.bot.map_or(Bots::None, Bots::All);
             if let Some(path) = &join.from {
                 common.accept_other_history = join.accept_other_history;
                 let from = recorded(path, Some(&ticket), &mut common)?;
@@ -142,8 +142,10 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     replay: Some(path),
                     listen: join.listen,
                 };
+                let bots = Bots::on_way_back(common.bot);
                 return play(&part, bots, ("join", notes), &common, None);
             }
+            let bots = common.bot.map_or(Bots::None, Bots::All);
             let part = Part::Join {
                 ticket: &ticket,
                 listen: join.listen,
@@ -185,7 +187,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let notes = warn_unused(&common, &HOST_DECIDES, "the match keeps its own");
             common.accept_other_history = back.accept_other_history;
             let from = rejoin_source(&back.what, &mut common)?;
-            let bots = common.bot.map_or(Bots::None, Bots::All);
+            let bots = Bots::on_way_back(common.bot);
             let part = Part::Rejoin {
                 from: &from,
                 replay: Some(Path::new(&back.what)).filter(|path| path.exists()),

@@ -40,6 +40,12 @@ pub enum Bots {
 }
 
 impl Bots {
+    /// Which seats bots play for a peer that comes back to a recorded match, by its option `--bot`. Its further seats
+    /// are those of bots that it hosted: a person plays only the first.
+    pub fn on_way_back(bot: Option<Level>) -> Bots {
+        bot.map_or(Bots::AllButFirst(Level::Normal), Bots::All)
+    }
+
     /// The level of the first seat's bot, unless a person plays it.
     pub fn first(self) -> Option<Level> {
         match self {
@@ -136,5 +142,21 @@ impl Part<'_> {
     pub(super) fn recorded(&self) -> u32 {
         let log = self.from().and_then(|from| from.log.as_ref());
         log.map_or(0, EncodedLog::turns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bot_hands;
+    use super::*;
+    use lockstep::Seat;
+
+    #[test]
+    fn a_host_that_comes_back_plays_the_seats_of_its_bots() {
+        let played = |bot, own: &[Seat]| bot_hands(Bots::on_way_back(bot), own, 1).len();
+        let own = [Seat(0), Seat(2), Seat(3)];
+        assert_eq!(played(None, &own), 2);
+        assert_eq!(played(None, &own[..1]), 0);
+        assert_eq!(played(Some(Level::Hard), &own), 3);
     }
 }

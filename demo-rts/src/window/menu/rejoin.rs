@@ -65,7 +65,7 @@ impl Offer {
             replay: Some(&self.path),
             listen,
         };
-        let bots = common.bot.map_or(Bots::None, Bots::All);
+        let bots = Bots::on_way_back(common.bot);
         let begun = front.begin(&part, bots, common, true);
         let begun = begun.map_err(|why| no_way(&why))?;
         let old = Some(self.path.clone());
