@@ -11,8 +11,16 @@ pub struct Modifiers {
     pub shift: bool,
     /// Control; command on a Mac.
     pub control: bool,
-    /// Alt.
+    /// Alt; option on a Mac.
     pub alt: bool,
+}
+
+impl Modifiers {
+    /// Whether keys are commands where a field takes text. Letters of many layouts need AltGr, which is alt on some
+    /// systems and control with alt on others.
+    pub fn command(self) -> bool {
+        self.control && !self.alt
+    }
 }
 
 /// A key press in this frame.
@@ -234,8 +242,7 @@ impl Gatherer {
 
     /// A letter was typed.
     pub fn letter(&mut self, letter: char) {
-        let is_command = self.input.with.control || self.input.with.alt;
-        if !letter.is_control() && !is_command {
+        if !letter.is_control() && !self.input.with.command() {
             self.admit(InputEvent::Letter(letter));
         }
     }
@@ -374,7 +381,7 @@ fn types_letter(press: &Press) -> bool {
     let number = press.key as u32;
     let is_letter =
         number <= KeyCode::Unknown as u32 || (FIRST_OF_PAD..=LAST_OF_PAD).contains(&number);
-    is_letter && !press.with.control && !press.with.alt
+    is_letter && !press.with.command()
 }
 
 /// Whether the focus stays in the field after this key.
@@ -387,7 +394,7 @@ fn stays_in_field(press: &Press) -> bool {
         KeyCode::Home,
         KeyCode::End,
     ];
-    let selects = press.key == KeyCode::A && press.with.control;
+    let selects = press.key == KeyCode::A && press.with.command();
     is_modifier(press.key) || types_letter(press) || moves.contains(&press.key) || selects
 }
 
@@ -459,6 +466,26 @@ mod tests {
         assert_eq!(frame(30), (vec![], 1, 1));
         assert_eq!(frame(40), (vec![KeyCode::X], 0, 0));
         assert_eq!(frame(50), (vec![], 0, 0));
+    }
+
+    #[test]
+    fn letters_of_altgr_are_typed_and_commands_are_not() {
+        let typed = |control, alt| {
+            let mut gatherer = Gatherer::default();
+            let with = Modifiers {
+                control,
+                alt,
+                ..Modifiers::default()
+            };
+            gatherer.takes_text(true);
+            gatherer.key_down(KeyCode::Q, with, false);
+            gatherer.letter('@');
+            gatherer.frame(ms(10), (9.0, 9.0)).typed
+        };
+        // AltGr is alt on X11, and control with alt on Windows.
+        assert_eq!(typed(false, true), "@");
+        assert_eq!(typed(true, true), "@");
+        assert_eq!(typed(true, false), "");
     }
 
     #[test]

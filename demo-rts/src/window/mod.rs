@@ -231,7 +231,7 @@ impl EventHandler for Shell {
     }
 
     fn char_event(&mut self, letter: char, with: KeyMods, _: bool) {
-        if !with.ctrl && !with.logo {
+        if !with.logo && !modifiers(with).command() {
             self.gatherer.letter(letter);
         }
     }
@@ -239,7 +239,7 @@ impl EventHandler for Shell {
     fn key_down_event(&mut self, key: KeyCode, with: KeyMods, repeat: bool) {
         let with = modifiers(with);
         // The system's clipboard may be slow: it is read only where a field takes text.
-        if key == KeyCode::V && with.control && !repeat && self.canvas.takes_text() {
+        if key == KeyCode::V && with.command() && !repeat && self.canvas.takes_text() {
             self.gatherer.paste(window::clipboard_get());
         }
         self.gatherer.key_down(key, with, repeat);

@@ -29,7 +29,7 @@ impl Ui<'_> {
             let left = text[..caret].char_indices().next_back().map(|(at, _)| at);
             let right = text[caret..].chars().next().map(|c| caret + c.len_utf8());
             match press.key {
-                KeyCode::A if press.with.control => {
+                KeyCode::A if press.with.command() => {
                     (all, caret) = (!text.is_empty(), text.len());
                     continue;
                 }
@@ -37,7 +37,7 @@ impl Ui<'_> {
                     text.clear();
                     caret = 0;
                 }
-                KeyCode::Backspace if press.with.control => {
+                KeyCode::Backspace if press.with.command() => {
                     text.replace_range(..caret, "");
                     caret = 0;
                 }
