@@ -40,6 +40,8 @@ use std::time::Duration;
 pub struct ExitReport {
     lines: Vec<String>,
     code: Option<u8>,
+    /// Why the next run of the match did not begin.
+    problem: Option<Problem>,
 }
 
 impl ExitReport {
@@ -48,6 +50,7 @@ impl ExitReport {
         let summary = peer.summary();
         let end = Line::End(Box::new(EndLine::new(ended, &summary)));
         self.code = Some(exit::of_end(&ended.reason));
+        self.problem = None;
         self.lines = vec![plain::text(&end).unwrap_or_default()];
         let hint = peer.rejoin_hint(&ended.reason);
         self.lines.extend(hint.map(|how| format!("  {how}")));
@@ -60,6 +63,15 @@ impl ExitReport {
         self.lines.extend(summary.replay.map(watch));
     }
 
+    /// Takes why the next run of a match did not begin, in place of an earlier result.
+    pub fn fail(&mut self, why: Problem) {
+        *self = ExitReport {
+            code: Some(why.code()),
+            problem: Some(why),
+            ..ExitReport::default()
+        };
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code.unwrap_or(exit::GOOD)
@@ -70,13 +82,16 @@ impl ExitReport {
         &self.lines
     }
 
-    /// Prints the lines and returns the exit code.
+    /// Prints the lines, or the problem, and returns the exit code.
     ///
     /// # Errors
     /// Stdout failed.
     pub fn say(&self) -> Result<ExitCode, Problem> {
         for line in &self.lines {
             plain::print(line).map_err(Problem::Terminal)?;
+        }
+        if let Some(problem) = &self.problem {
+            return Ok(exit::report(problem));
         }
         Ok(ExitCode::from(self.code()))
     }

@@ -57,7 +57,10 @@ impl Screen for Between {
         if let Some(run) = self.run.take() {
             match self.begin(run) {
                 Ok(screen) => return Next::Replace(screen),
-                Err(why) => self.problem = menu::sentence(&why.to_string()),
+                Err(why) => {
+                    self.problem = menu::sentence(&why.to_string());
+                    self.front.exit_report.borrow_mut().fail(why);
+                }
             }
         }
         self.front.draw_ground(input, canvas);

@@ -542,3 +542,21 @@ fn a_joiner_may_accept_the_history_that_its_recording_contradicts() {
     let labels: Vec<&str> = lobby.ways().iter().map(|(label, _)| *label).collect();
     assert_eq!(labels, ["Go on alone", "Reopen the match"]);
 }
+
+#[test]
+fn a_run_that_cannot_begin_is_reported_at_the_prompt() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (guest, _) = host_crashed(folder);
+    let run = guest.new_run(Way::Alone).unwrap();
+    drop(guest);
+    std::fs::remove_file(run.path()).unwrap();
+    let front = front(folder, &Common::default());
+    front.by_command.set(true);
+    let mut between = Between::new(front.clone(), run);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    let next = between.frame(&Input::default(), &mut canvas);
+    assert!(matches!(next, Next::Stay), "the cause is shown first");
+    assert_eq!(front.exit_report.borrow().code(), crate::exit::IO);
+}
