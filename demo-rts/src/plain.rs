@@ -154,6 +154,10 @@ pub fn text(line: &Line) -> Option<String> {
                 if !back.is_empty() {
                     sentence.push(format!("{} rejoined at turn {turn}", seats(back)));
                 }
+                // A branch may begin without a further loss.
+                if sentence.is_empty() {
+                    return None;
+                }
                 sentence.join("; ")
             }
         },
@@ -329,6 +333,7 @@ fn removal(gone: &GoneLine, turn: u32) -> String {
         "desync" => format!("{names} removed at turn {turn}: world differed from the majority"),
         "cheated" => format!("{names} removed at turn {turn}: proven to have signed two histories"),
         "lost" => format!("{names} removed at turn {turn}: connection lost"),
+        "branched" => format!("{names} may enter the branch"),
         _ => format!("{names} left at turn {turn}"),
     }
 }
@@ -397,8 +402,8 @@ mod tests {
 
     #[test]
     fn only_a_leaver_is_said_to_have_left() {
-        use lockstep::RosterCause::{Cheated, Desynced, Left, Lost};
-        for cause in [Left, Lost, Cheated, Desynced] {
+        use lockstep::RosterCause::{Branched, Cheated, Desynced, Left, Lost};
+        for cause in [Left, Lost, Cheated, Desynced, Branched] {
             let gone = |cause: lockstep::RosterCause, seat| GoneLine {
                 cause: cause.name(),
                 seats: vec![seat],
@@ -420,6 +425,20 @@ mod tests {
                 "{sentence}"
             );
         }
+    }
+
+    #[test]
+    fn a_branch_without_a_further_loss_prints_no_line() {
+        let line = Line::Roster {
+            turn: 9,
+            epoch: 1,
+            seats: vec![0],
+            left: vec![1],
+            gone: Vec::new(),
+            back: Vec::new(),
+            cause: lockstep::RosterCause::Branched.name(),
+        };
+        assert_eq!(text(&line), None);
     }
 
     #[test]
