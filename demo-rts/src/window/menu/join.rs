@@ -12,14 +12,15 @@ use crate::window::lobby::{Kind, Lobby};
 use crate::window::ui::{Memory, Ui};
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
-use lockstep::Ticket;
+use lockstep::{MatchId, PeerId, Ticket};
 use std::rc::Rc;
 
 pub struct Joining {
     front: Rc<Front>,
     memory: Memory,
     ticket: String,
-    chosen: Option<usize>,
+    /// The chosen match and its host: its row moves as others are found.
+    chosen: Option<(MatchId, PeerId)>,
     first: usize,
     message: String,
 }
@@ -88,7 +89,7 @@ impl Screen for Joining {
         front.listen();
         front.draw_ground(input, canvas);
         let found = front.found();
-        self.chosen = self.chosen.filter(|place| *place < found.len());
+        let mut chosen = self.chosen.and_then(|of| row_of(of, &found));
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let room = page(&mut ui, words::JOIN, (860.0, 430.0));
         let (high, gap) = (ui.units(ROW), ui.units(12.0));
@@ -138,7 +139,8 @@ impl Screen for Joining {
         let list = Rect::new(rest.x, rest.y, rest.w, (rest.h - below).max(0.0));
         let lines: Vec<String> = found.iter().map(line_of).collect();
         let double = input.pressed.iter().any(|click| click.double);
-        let hit = ui.list(list, &lines, &mut self.chosen, &mut self.first);
+        let hit = ui.list(list, &lines, &mut chosen, &mut self.first);
+        self.chosen = chosen.and_then(|row| found.get(row)).map(key_of);
         if let Some(place) = hit.filter(|_| double || input.hit(KeyCode::Enter)) {
             pressed = Some(Pressed::Found(place));
         }
@@ -149,9 +151,9 @@ impl Screen for Joining {
             y += line + ui.units(2.0);
         }
         let row = Rect::new(room.x, room.bottom() - high, room.w, high);
-        let labels = [(words::JOIN_IT, self.chosen.is_some()), (words::BACK, true)];
+        let labels = [(words::JOIN_IT, chosen.is_some()), (words::BACK, true)];
         match buttons(&mut ui, row, &labels) {
-            Some(0) => pressed = self.chosen.map(Pressed::Found),
+            Some(0) => pressed = chosen.map(Pressed::Found),
             Some(_) => pressed = Some(Pressed::Back),
             None => {}
         }
@@ -169,6 +171,16 @@ impl Screen for Joining {
     }
 }
 
+/// What tells a match from all others. The host is a part of it: another player may announce the match as its own.
+fn key_of(found: &Announcement) -> (MatchId, PeerId) {
+    (found.ticket.match_id, found.ticket.host)
+}
+
+/// The row of a match in this frame.
+fn row_of(of: (MatchId, PeerId), found: &[Announcement]) -> Option<usize> {
+    found.iter().position(|found| key_of(found) == of)
+}
+
 fn line_of(found: &Announcement) -> String {
     words::found(
         &found.host,
@@ -181,3 +193,33 @@ fn line_of(found: &Announcement) -> String {
 
 /// Longer than any ticket, so that a longer text is refused and not cut.
 const TICKET_BYTES: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chosen_match_stays_chosen_as_others_come_and_go() {
+        let announced = |number: u8, host: u8| Announcement {
+            host: "Ada".to_owned(),
+            seats: 2,
+            taken: 1,
+            build: "test".to_owned(),
+            map: None,
+            is_open: true,
+            ticket: Ticket {
+                match_id: MatchId([number; 16]),
+                host: PeerId([host; 32]),
+                secret: [0; 16],
+                addresses: Vec::new(),
+                expires_unix_s: 0,
+            },
+        };
+        let (first, second) = (announced(1, 1), announced(2, 2));
+        let chosen = key_of(&second);
+        let impostor = announced(2, 3);
+        assert_eq!(row_of(chosen, &[first, impostor, second.clone()]), Some(2));
+        assert_eq!(row_of(chosen, &[second]), Some(0));
+        assert_eq!(row_of(chosen, &[announced(2, 3)]), None);
+    }
+}
