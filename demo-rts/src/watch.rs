@@ -9,9 +9,9 @@ use crate::play::{home, seat_name};
 use crate::signals::QuitRequest;
 use crate::terminal::controls::stepped;
 use crate::terminal::{Console, Screen};
-use crate::world::{Tile, World};
+use crate::world::{TICKS_PER_SECOND, Tile, World};
 use lockstep::source::TurnSource;
-use lockstep::{Match, Plan, Status, TurnNumber};
+use lockstep::{Match, Status, TurnNumber};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use replay::{Player, Speed};
 use sim::State;
@@ -41,7 +41,6 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<ExitCode, Problem> {
         close: false,
         centre: None,
         seeking: false,
-        turn_ms: u64::try_from(Plan::default().turn().as_millis()).unwrap_or(200),
     };
     let shown = viewer.show(&mut game, &mut console, asked);
     drop(console);
@@ -97,7 +96,6 @@ struct Viewer {
     centre: Option<Tile>,
     /// Whether the world runs to the target of a seek. Events on the way are not logged.
     seeking: bool,
-    turn_ms: u64,
 }
 
 impl Viewer {
@@ -120,9 +118,6 @@ impl Viewer {
             lines.into_iter().for_each(|line| self.facts.note(line));
             for event in events {
                 self.facts.take(&event);
-                if let lockstep::Event::Started { plan, .. } = event {
-                    self.turn_ms = u64::try_from(plan.turn().as_millis()).unwrap_or(200);
-                }
             }
             self.facts.status = Some(game.status());
             self.facts.turns = Some(game.source().turns());
@@ -161,10 +156,6 @@ impl Viewer {
 
     /// `false` when the viewer quits.
     fn press(&mut self, key: KeyEvent, game: &mut Match<World, Player>) -> bool {
-        let minute = u32::try_from(60_000 / self.turn_ms.max(1))
-            .unwrap_or(1)
-            .max(1);
-        let ten_seconds = (minute / 6).max(1);
         match key.code {
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
             KeyCode::Char('q') | KeyCode::Esc => return false,
@@ -180,10 +171,10 @@ impl Viewer {
                 self.speed = self.speed.saturating_sub(1);
                 self.set_speed(game);
             }
-            KeyCode::Right => self.seek(game, i64::from(ten_seconds)),
-            KeyCode::Left => self.seek(game, -i64::from(ten_seconds)),
-            KeyCode::PageDown => self.seek(game, i64::from(minute)),
-            KeyCode::PageUp => self.seek(game, -i64::from(minute)),
+            KeyCode::Right => self.jump(game, 10),
+            KeyCode::Left => self.jump(game, -10),
+            KeyCode::PageDown => self.jump(game, 60),
+            KeyCode::PageUp => self.jump(game, -60),
             KeyCode::Char('.') => self.seek(game, 1),
             KeyCode::Char(',') => self.seek(game, -1),
             KeyCode::Home => self.seek(game, i64::from(i32::MIN)),
@@ -217,15 +208,33 @@ impl Viewer {
         game.source().set_speed(speed);
     }
 
+    /// Seeks by seconds of play at the default pace: a change of the plan changes how many turns these are.
+    fn jump(&mut self, game: &mut Match<World, Player>, seconds: i64) {
+        let from = Self::goal(game);
+        let reader = game.source().reader();
+        let ticks = seconds * i64::from(TICKS_PER_SECOND);
+        let to = reader.ticks_before(from).saturating_add_signed(ticks);
+        let to = reader.turn_of(to);
+        self.go_to(game, to);
+    }
+
+    /// Seeks by turns.
     fn seek(&mut self, game: &mut Match<World, Player>, by: i64) {
+        let last = i64::from(game.source().turns());
+        let to = i64::from(Self::goal(game).0).saturating_add(by);
+        let to = u32::try_from(to.clamp(0, last)).unwrap_or(0);
+        self.go_to(game, TurnNumber(to));
+    }
+
+    /// Held keys come faster than a seek arrives: they count from where it goes.
+    fn goal(game: &mut Match<World, Player>) -> TurnNumber {
         let source = game.source();
-        // Held keys come faster than a seek arrives: they count from where it goes.
-        let at = i64::from(source.goal().unwrap_or(source.next_turn()).0);
-        let last = i64::from(source.turns());
-        let to = at.saturating_add(by).clamp(0, last);
+        source.goal().unwrap_or(source.next_turn())
+    }
+
+    fn go_to(&mut self, game: &mut Match<World, Player>, to: TurnNumber) {
         self.facts.ended = None;
         self.seeking = true;
-        let to = TurnNumber(u32::try_from(to).unwrap_or(0));
         let ticks = game.source().reader().ticks_before(to);
         self.facts.rewind(ticks);
         game.source().seek(to);
@@ -268,21 +277,97 @@ const SHORT: Duration = Duration::from_millis(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::Setup;
+    use lockstep::log::{Bundle, LogStore, Plans, Record, RosterPeer, Start, Terms};
+    use lockstep::{Incarnation, MatchId, PeerId};
+    use replay::Recorder;
+    use sim::{Seat, Seed, Simulation};
+    use std::sync::Arc;
 
-    #[test]
-    fn keys_pressed_during_a_seek_count_from_its_goal() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
-        let mut game = replay::open::<World>(&golden).expect("a golden replay");
-        let mut viewer = Viewer {
-            facts: Facts::new("duel.replay"),
+    fn viewer() -> Viewer {
+        Viewer {
+            facts: Facts::new("test"),
             damage: None,
             speed: 2,
             paused: false,
             close: false,
             centre: None,
             seeking: false,
-            turn_ms: 200,
+        }
+    }
+
+    /// Records a match whose turns become shorter on the way.
+    fn record_adaptive(path: &Path) {
+        let setup = Setup::default();
+        let start = Start {
+            protocol: lockstep::PROTOCOL,
+            match_id: MatchId([3; 16]),
+            rules: World::rules(&setup),
+            setup: postcard::to_allocvec(&setup).unwrap().into(),
+            seed: Seed([5; 32]),
+            terms: Terms {
+                adaptive: true,
+                ..Terms::default()
+            },
+            roster: (0..2)
+                .map(|seat| RosterPeer {
+                    peer: PeerId([seat + 1; 32]),
+                    incarnation: Incarnation([seat; 16]),
+                    name: "test".to_owned(),
+                    seats: vec![Seat(seat)],
+                    share: [seat; 32],
+                })
+                .collect(),
+            build: "test".to_owned(),
+            signatures: vec![[0; 64]; 2],
         };
+        let (mut plans, mut plan) = (Plans::of(&start), start.terms.plan);
+        let mut log = Recorder::create(path).unwrap();
+        log.append(&Record::Start(Arc::new(start))).unwrap();
+        for turn in 0..2_000 {
+            let bundle = Bundle {
+                turn: TurnNumber(turn),
+                plan,
+                paused: false,
+                entries: Vec::new(),
+            };
+            plan = plans.take(&bundle).map_or(plan, |change| change.plan);
+            log.append(&Record::Bundle(bundle)).unwrap();
+        }
+        log.close().unwrap();
+    }
+
+    #[test]
+    fn jumps_last_as_long_after_a_change_of_the_plan() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("adaptive.replay");
+        record_adaptive(&path);
+        let mut game = replay::open::<World>(&path).expect("a replay");
+        let reader = game.source().reader();
+        assert!(reader.plans().len() > 1, "the plan changes");
+        let mut viewer = viewer();
+        let mut press = |key: KeyCode| {
+            assert!(viewer.press(key.into(), &mut game));
+            let goal = game.source().goal().expect("a seek");
+            game.source().reader().ticks_before(goal)
+        };
+        let end = press(KeyCode::End);
+        let second = u64::from(TICKS_PER_SECOND);
+        for (key, seconds) in [
+            (KeyCode::Left, 10),
+            (KeyCode::PageUp, 70),
+            (KeyCode::Right, 60),
+        ] {
+            let ago = end - press(key);
+            assert_eq!(ago / second, seconds, "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_pressed_during_a_seek_count_from_its_goal() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
+        let mut game = replay::open::<World>(&golden).expect("a golden replay");
+        let mut viewer = viewer();
         let last = game.source().turns();
         for (key, goal) in [
             (KeyCode::Right, 50),

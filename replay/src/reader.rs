@@ -306,6 +306,20 @@ impl Reader {
         self.before(turn).1
     }
 
+    /// The last turn that begins at this tick or earlier.
+    pub fn turn_of(&self, tick: u64) -> TurnNumber {
+        let (mut least, mut most) = (0, self.turns());
+        while least < most {
+            let middle = least + (most - least).div_ceil(2);
+            if self.ticks_before(TurnNumber(middle)) <= tick {
+                least = middle;
+            } else {
+                most = middle - 1;
+            }
+        }
+        TurnNumber(least)
+    }
+
     fn before(&self, turn: TurnNumber) -> (u64, u64) {
         let turn = turn.0.min(self.scan.turns);
         let spans: &[Span] = &self.scan.spans;

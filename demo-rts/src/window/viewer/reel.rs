@@ -182,16 +182,7 @@ impl Reel {
 
     /// The last turn that begins at this tick or earlier.
     pub fn turn_of(&self, tick: u64) -> u32 {
-        let (mut least, mut most) = (0, self.turns());
-        while least < most {
-            let middle = least + (most - least).div_ceil(2);
-            if self.reader().ticks_before(TurnNumber(middle)) <= tick {
-                least = middle;
-            } else {
-                most = middle - 1;
-            }
-        }
-        least
+        self.reader().turn_of(tick).0
     }
 
     /// Seeks to after this many ticks, or to the end. [`pursue`](Self::pursue) does the work.
