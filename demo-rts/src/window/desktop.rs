@@ -83,7 +83,8 @@ pub fn play(
     let (settings, exit_report) = (front.settings.clone(), front.exit_report.clone());
     let held = Rc::new(RefCell::new(Some(Box::new(peer))));
     let first = {
-        let (held, title, notes) = (held.clone(), title.to_owned(), notes.to_vec());
+        let (front, held) = (front.clone(), held.clone());
+        let (title, notes) = (title.to_owned(), notes.to_vec());
         move || -> Box<dyn Screen> {
             let peer = held.borrow_mut().take();
             let peer = *peer.expect("the first screen is made once");
@@ -93,7 +94,10 @@ pub fn play(
     let opened = open(words::TITLE, &settings, asked, first);
     match held.borrow_mut().take() {
         Some(peer) if opened.is_err() => Err(peer),
-        _ => Ok(exit_report.borrow().say()),
+        _ => {
+            front.keep_settings();
+            Ok(exit_report.borrow().say())
+        }
     }
 }
 

@@ -114,6 +114,26 @@ impl Settings {
         Ok(settings.in_range())
     }
 
+    /// Writes what differs from `before` to a file. All else stays as another window may have written it meanwhile.
+    ///
+    /// # Errors
+    /// The error of the disk.
+    pub fn write_changes(&self, before: &Settings, path: &Path) -> io::Result<()> {
+        if self == before {
+            return Ok(());
+        }
+        let file = Self::read(path).unwrap_or_else(|_| before.clone());
+        let fields = |settings: &Settings| serde_json::to_value(settings).map_err(io::Error::from);
+        let (new, before, mut merged) = (fields(self)?, fields(before)?, fields(&file)?);
+        for (name, value) in new.as_object().into_iter().flatten() {
+            if before[name] != *value {
+                merged[name] = value.clone();
+            }
+        }
+        let merged: Settings = serde_json::from_value(merged).map_err(io::Error::from)?;
+        merged.write(path)
+    }
+
     /// Writes settings to a file atomically. A file without settings is kept under another name.
     ///
     /// # Errors

@@ -81,13 +81,14 @@ impl Front {
             notes.push(words::settings_unread(&why.to_string()));
             Settings::default()
         });
-        let kept = settings.clone();
         if settings.name.is_empty() {
             settings.name = user_name();
         }
         if let Some(name) = &common.name {
             settings.name.clone_from(name);
         }
+        // A name of the command line, or of the operating system, is for this run alone.
+        let kept = settings.clone();
         Front {
             settings: Rc::new(RefCell::new(settings)),
             exit_report: Rc::default(),
@@ -117,14 +118,17 @@ impl Front {
         self.notes.borrow().clone()
     }
 
-    /// Saves the settings, if they differ from the saved ones.
+    /// Saves the settings that differ from the saved ones.
     pub fn keep_settings(&self) {
         let settings = self.settings.borrow().clone();
-        if *self.kept.borrow() == settings {
+        let kept = self.kept.replace(settings.clone());
+        if kept == settings {
             return;
         }
         let written = match self.places.settings() {
-            Some(path) => settings.write(&path).map_err(|why| why.to_string()),
+            Some(path) => settings
+                .write_changes(&kept, &path)
+                .map_err(|why| why.to_string()),
             None => Err(words::NO_FOLDER.to_owned()),
         };
         if let Err(why) = written {
@@ -134,7 +138,6 @@ impl Front {
                 notes.push(note);
             }
         }
-        *self.kept.borrow_mut() = settings;
     }
 
     /// The user's name.

@@ -33,13 +33,18 @@ use std::process::ExitCode;
 /// # Errors
 /// Nothing was begun where no window can be opened.
 pub fn run(common: &Common, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>, NoWindow> {
-    let front = Front::of_user(common);
+    let front = std::rc::Rc::new(Front::of_user(common));
     let (settings, exit_report) = (front.settings.clone(), front.exit_report.clone());
-    let first = move || -> Box<dyn super::Screen> { Box::new(Home::new(std::rc::Rc::new(front))) };
-    match super::open(super::words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(exit_report.borrow().say()),
-        Err(_) => Err(NoWindow),
+    let first = {
+        let front = front.clone();
+        move || -> Box<dyn super::Screen> { Box::new(Home::new(front)) }
+    };
+    if super::open(super::words::TITLE, &settings, asked, first).is_err() {
+        return Err(NoWindow);
     }
+    // Keys change settings on every page.
+    front.keep_settings();
+    Ok(exit_report.borrow().say())
 }
 
 /// No window can be opened.

@@ -613,6 +613,28 @@ fn settings_persist_to_the_next_run() {
     desk.press(words::BACK);
     let path = desk.front.places.settings().unwrap();
     let kept = Settings::read(&path).unwrap();
-    assert!(!kept.edge_scroll && kept.name == "Ada");
+    assert!(!kept.edge_scroll);
+    assert_eq!(kept.name, "", "that of the command line is for one run");
     crate::window::theme::set_colours(crate::window::settings::Colours::Safe);
+}
+
+#[test]
+fn a_window_keeps_what_it_has_changed_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places::at(folder.path());
+    let named = |name: &str| Common {
+        name: Some(name.to_owned()),
+        ..Common::default()
+    };
+    let [ada, bob] = ["Ada", "Bob"].map(|name| Front::at(places.clone(), &named(name)));
+    ada.settings.borrow_mut().muted = true;
+    bob.settings.borrow_mut().full_screen = true;
+    ada.keep_settings();
+    bob.keep_settings();
+    let kept = || Settings::read(&places.settings().unwrap()).unwrap();
+    assert!(kept().muted && kept().full_screen);
+    assert_eq!(kept().name, "");
+    bob.settings.borrow_mut().name = "Eve".to_owned();
+    bob.keep_settings();
+    assert!(kept().muted && kept().name == "Eve");
 }

@@ -33,8 +33,9 @@ impl Viewer {
 pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>, NoWindow> {
     let kept = Places::of_user().settings();
     // The menu reports unreadable settings; a replay opens all the same.
-    let settings = kept.and_then(|path| Settings::read(&path).ok());
-    let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
+    let read = kept.as_deref().and_then(|path| Settings::read(path).ok());
+    let before = read.unwrap_or_default();
+    let settings: Shared = Rc::new(RefCell::new(before.clone()));
     let problem = |source| {
         let path = path.to_owned();
         Ok(Err(Problem::Replay { path, source }))
@@ -70,6 +71,10 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>
     };
     if open(words::TITLE, &settings, asked, first).is_err() {
         return Err(NoWindow);
+    }
+    if let Some(path) = kept {
+        // A closed window cannot show a failure, and the replay was shown.
+        let _ = settings.borrow().write_changes(&before, &path);
     }
     if let Some(why) = refused.take() {
         return problem(why);
