@@ -280,11 +280,8 @@ fn the_panel_of_eight_players_fits_at_every_zoom() {
             peer: id,
             name,
         });
-        stats.links.push(LinkStats {
-            peer: id,
-            ..link.clone()
-        });
-        let mut peer = peer.clone();
+        stats.links.push(LinkStats { peer: id, ..link });
+        let mut peer = peer;
         peer.peer = id;
         peer.lead.as_mut().expect("it sends early").stands_out = number == 1;
         stats.peers.push(peer);
