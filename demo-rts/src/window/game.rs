@@ -4,6 +4,8 @@ pub(crate) mod camera;
 #[cfg(feature = "window")]
 pub(crate) mod card;
 pub(crate) mod effects;
+#[cfg(feature = "window")]
+mod exit_report;
 mod fog;
 #[cfg(feature = "window")]
 pub(crate) mod hand;
@@ -31,4 +33,6 @@ mod talk;
 mod ways;
 
 #[cfg(feature = "window")]
-pub use playing::{ExitReport, Game};
+pub use exit_report::ExitReport;
+#[cfg(feature = "window")]
+pub use playing::Game;
