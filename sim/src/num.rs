@@ -62,7 +62,8 @@ mod tests {
     /// In a release build that holds by the profile of the crate `fixed` alone.
     #[test]
     fn operators_panic_on_overflow_in_every_build() {
-        let operators: [(&str, fn(Num) -> Num); 7] = [
+        type Operator = fn(Num) -> Num;
+        let operators: [(&str, Operator); 7] = [
             ("+", |most| most + Num::ONE),
             ("-", |most| -most - Num::ONE),
             ("*", |most| most * Num::lit("1.5")),
