@@ -162,7 +162,7 @@ impl Joiner {
             return;
         };
         let facts = (has_world, was_lost, on_unconfirmed);
-        let mistrust = self.follow.mistrust(&known.log, facts);
+        let mistrust = self.follow.mistrust(&known.log, facts, core.now);
         self.mistrust(core, mistrust);
     }
 

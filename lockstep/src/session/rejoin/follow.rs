@@ -10,6 +10,8 @@ use std::time::Duration;
 const CONFIRM: Duration = Duration::from_secs(5);
 /// A source that tells of a later epoch than its log does has its change so soon, or its log differs from before the change.
 const CHANGES: Duration = Duration::from_secs(1);
+/// So long after a source has left what a quorum attests a quorum tells of a later epoch, where it began.
+const EPOCH_IS_TOLD: Duration = Duration::from_secs(5);
 
 /// What a joiner makes of its log, once a source has told how the match began.
 pub(crate) struct Follow {
@@ -19,6 +21,8 @@ pub(crate) struct Follow {
     confirmed_at: Duration,
     /// What was tried since a source gave what does not follow on the log, or what a quorum tells is otherwise.
     doubts: Doubts,
+    /// When a source first contradicted what a quorum attests, since more was attested.
+    contradicted_at: Option<Duration>,
 }
 
 /// Turns may have been taken back, a source may lack a change, or keep it back.
@@ -80,6 +84,7 @@ impl Follow {
             reported: None,
             confirmed_at: now,
             doubts: Doubts::None,
+            contradicted_at: None,
         }
     }
 
@@ -164,6 +169,7 @@ impl Follow {
         if log.confirm(signer, decided) {
             self.confirmed_at = now;
             self.doubts = Doubts::None;
+            self.contradicted_at = None;
             return Confirmed::More;
         }
         // While members settle which of two histories counts, their newest batches attest neither.
@@ -197,6 +203,7 @@ impl Follow {
         &mut self,
         log: &AttestedLog,
         (has_world, was_lost, on_unconfirmed): (bool, bool, bool),
+        now: Duration,
     ) -> Mistrust {
         let lacks = log.lacks_a_change();
         let asks_again = on_unconfirmed || log.runs_past_a_change();
@@ -221,6 +228,10 @@ impl Follow {
         match has_world {
             false if log.rests_on_own() => Mistrust::Log,
             true if log.rests_on_own() || was_lost => Mistrust::World,
+            // Cheats may have attested what a change takes back, and its epoch begins: a quorum tells of that soon.
+            true if now < *self.contradicted_at.get_or_insert(now) + EPOCH_IS_TOLD => {
+                Mistrust::Source
+            }
             _ => Mistrust::Liar,
         }
     }
@@ -425,36 +436,44 @@ mod tests {
     #[test]
     fn mistrust_depends_on_known_facts() {
         let mistrust = |own: &[Record], has_world, was_lost| {
-            follow().mistrust(&log_of(own), (has_world, was_lost, false))
+            let (mut follow, log) = (follow(), log_of(own));
+            let mut at = |now| follow.mistrust(&log, (has_world, was_lost, false), now);
+            let first = at(Duration::ZERO);
+            (first, at(EPOCH_IS_TOLD))
         };
-        assert_eq!(mistrust(&[], false, false), Mistrust::Liar);
-        assert_eq!(mistrust(&turns(3), false, false), Mistrust::Log);
-        assert_eq!(mistrust(&turns(3), true, false), Mistrust::World);
-        assert_eq!(mistrust(&[], true, false), Mistrust::Liar);
-        assert_eq!(mistrust(&[], true, true), Mistrust::World);
+        let always = |mistrust: Mistrust| (mistrust, mistrust);
+        assert_eq!(mistrust(&[], false, false), always(Mistrust::Liar));
+        assert_eq!(mistrust(&turns(3), false, false), always(Mistrust::Log));
+        assert_eq!(mistrust(&turns(3), true, false), always(Mistrust::World));
+        let later = (Mistrust::Source, Mistrust::Liar);
+        assert_eq!(mistrust(&[], true, false), later, "a change may begin");
+        assert_eq!(mistrust(&[], true, true), always(Mistrust::World));
         // A quorum has attested more than the own replay.
         let mut log = log_of(&turns(3));
         page(&mut follow(), &mut log, 0, &turns(5)).expect("it follows");
         attest(&mut log, &[0, 1], 5);
         assert!(log.confirm(&signer(ME), None));
-        let mistrusted = follow().mistrust(&log, (true, false, false));
-        assert_eq!(mistrusted, Mistrust::Liar);
+        let mut follow_it = follow();
+        let mistrusted =
+            [0, 5_000].map(|ms| follow_it.mistrust(&log, (true, false, false), at(ms)));
+        assert_eq!(mistrusted, [Mistrust::Source, Mistrust::Liar]);
         // It may have taken back turns that no quorum has attested, but not again and again.
         let (mut doubting, log) = (follow(), log_of(&[]));
-        for (on_unconfirmed, then) in [
-            (true, Mistrust::Unconfirmed),
-            (false, Mistrust::Source),
-            (true, Mistrust::Liar),
+        for (on_unconfirmed, ms, then) in [
+            (true, 0, Mistrust::Unconfirmed),
+            (false, 0, Mistrust::Source),
+            (true, 0, Mistrust::Source),
+            (true, 5_000, Mistrust::Liar),
         ] {
             let facts = (true, false, on_unconfirmed);
-            assert_eq!(doubting.mistrust(&log, facts), then);
+            assert_eq!(doubting.mistrust(&log, facts, at(ms)), then);
         }
         // A quorum tells of a later epoch than the log does.
         for (has_world, then) in [(false, Mistrust::Log), (true, Mistrust::World)] {
             let (mut follow, log) = (follow(), told_of_a_change(3, 3));
             let facts = (has_world, false, false);
-            assert_eq!(follow.mistrust(&log, facts), Mistrust::Source);
-            assert_eq!(follow.mistrust(&log, facts), then);
+            assert_eq!(follow.mistrust(&log, facts, at(0)), Mistrust::Source);
+            assert_eq!(follow.mistrust(&log, facts, at(0)), then);
         }
     }
 
@@ -477,14 +496,14 @@ mod tests {
             Confirmed::Unattested
         );
         let facts = (true, false, false);
-        assert_eq!(follow.mistrust(&log, facts), Mistrust::Unconfirmed);
+        assert_eq!(follow.mistrust(&log, facts, at(0)), Mistrust::Unconfirmed);
         // The source may have the change a moment later, or keep it back; another one that tells the same does not.
         for (ms, then) in [(2_000, Mistrust::Source), (3_000, Mistrust::World)] {
             assert_eq!(confirm(&mut follow, &mut log, ms - 1).0, Confirmed::Waits);
             assert_eq!(follow.deadline(&log), Some(at(ms)));
             let found = confirm(&mut follow, &mut log, ms).0;
             assert_eq!(found, Confirmed::Unattested);
-            assert_eq!(follow.mistrust(&log, facts), then);
+            assert_eq!(follow.mistrust(&log, facts, at(0)), then);
         }
     }
 }
