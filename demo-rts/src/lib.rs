@@ -16,6 +16,8 @@ mod cli;
 mod exit;
 #[cfg(feature = "play")]
 pub mod facts;
+#[cfg(all(test, any(feature = "play", feature = "viewer")))]
+mod fixture;
 #[cfg(feature = "play")]
 mod headless;
 #[cfg(any(feature = "play", feature = "viewer"))]

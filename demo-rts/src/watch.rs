@@ -277,11 +277,9 @@ const SHORT: Duration = Duration::from_millis(10);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Setup;
-    use lockstep::log::{Bundle, LogStore, Plans, Record, RosterPeer, Start, Terms};
-    use lockstep::{Incarnation, MatchId, PeerId};
+    use crate::fixture;
+    use lockstep::log::{Bundle, LogStore, Plans, Record, Terms};
     use replay::Recorder;
-    use sim::{Seat, Seed, Simulation};
     use std::sync::Arc;
 
     fn viewer() -> Viewer {
@@ -296,31 +294,13 @@ mod tests {
         }
     }
 
-    /// Records a match whose turns become shorter on the way.
+    /// Records a match in which turns become shorter on the way.
     fn record_adaptive(path: &Path) {
-        let setup = Setup::default();
-        let start = Start {
-            protocol: lockstep::PROTOCOL,
-            match_id: MatchId([3; 16]),
-            rules: World::rules(&setup),
-            setup: postcard::to_allocvec(&setup).unwrap().into(),
-            seed: Seed([5; 32]),
-            terms: Terms {
-                adaptive: true,
-                ..Terms::default()
-            },
-            roster: (0..2)
-                .map(|seat| RosterPeer {
-                    peer: PeerId([seat + 1; 32]),
-                    incarnation: Incarnation([seat; 16]),
-                    name: "test".to_owned(),
-                    seats: vec![Seat(seat)],
-                    share: [seat; 32],
-                })
-                .collect(),
-            build: "test".to_owned(),
-            signatures: vec![[0; 64]; 2],
+        let terms = Terms {
+            adaptive: true,
+            ..Terms::default()
         };
+        let start = fixture::start(terms, ["test"; 2]);
         let (mut plans, mut plan) = (Plans::of(&start), start.terms.plan);
         let mut log = Recorder::create(path).unwrap();
         log.append(&Record::Start(Arc::new(start))).unwrap();

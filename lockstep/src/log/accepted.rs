@@ -31,11 +31,12 @@ impl Accepted {
 
     /// Leaves the turns out where there are too many, which their peers have recorded.
     pub(crate) fn bounded(mut self) -> Accepted {
+        let few = self.turns.len() <= Accepted::MOST_TURNS;
         let mut bytes = Vec::new();
-        for bundle in &self.turns {
+        for bundle in self.turns.iter().filter(|_| few) {
             encode_entries(&mut bytes, &bundle.entries);
         }
-        if self.turns.len() > Accepted::MOST_TURNS || bytes.len() > Accepted::MOST_BYTES {
+        if !few || bytes.len() > Accepted::MOST_BYTES {
             self.turns.clear();
         }
         self

@@ -120,7 +120,7 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
 const FIRST_LENGTH: u64 = 6;
 
 /// Bytes of the entries of one turn: more than the batches of all peers, their reports and the changes of all seats.
-pub(crate) const MAX_TURN: usize = 16 << 10;
+const MAX_TURN: usize = 16 << 10;
 
 pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     let before = reader.remaining();

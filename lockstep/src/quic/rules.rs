@@ -28,8 +28,9 @@ pub const HALF_OPEN: Bounds = Bounds {
     kept: 4,
     stay: Duration::from_millis(500),
 };
-/// Connections of any kind from which on no first packet is answered: some 60 MiB. Those that have ended count for about a
-/// second more, so [`HALF_OPEN`] alone comes to three times its number.
+/// Connections of any kind from which on no first packet is answered: some 60 MiB. Those that have ended count for three
+/// probe timeouts more: for about a second, so [`HALF_OPEN`] alone comes to three times its number. A stranger that
+/// announces a long delay of its acknowledgements makes that up to 50 s.
 pub const CONNECTIONS: usize = 1_500;
 /// How long a handshake that another peer began may take.
 pub const HANDSHAKE: Duration = Duration::from_secs(3);

@@ -4,15 +4,14 @@ use super::events::{EventKind, Finder};
 use super::reel::Step;
 use super::*;
 use crate::bot::{Bot, Level};
+use crate::fixture;
 use crate::window::graphs::Graph;
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
 use crate::world::{Effect, Id, Kind, Setup};
-use lockstep::log::{
-    Bundle, LogEntry, LogStore, Record, RosterChange, RosterPeer, Start, Terms, What,
-};
+use lockstep::log::{Bundle, LogEntry, LogStore, Record, RosterChange, Terms, What};
 use lockstep::session::roster::{Ballot, Peers, Value};
-use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
+use lockstep::{Plan, TurnNumber};
 use replay::Recorder;
 use sim::{Checksum, SeatState, Seed, Simulation, State, Vec2};
 use std::sync::Arc;
@@ -36,25 +35,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two bots.replay");
     let setup = Setup::default();
-    let start = Start {
-        protocol: lockstep::PROTOCOL,
-        match_id: MatchId([3; 16]),
-        rules: World::rules(&setup),
-        setup: postcard::to_allocvec(&setup).unwrap().into(),
-        seed: Seed([5; 32]),
-        terms: Terms::default(),
-        roster: (0..2)
-            .map(|seat| RosterPeer {
-                peer: PeerId([seat + 1; 32]),
-                incarnation: Incarnation([seat; 16]),
-                name: ["ada <&> lovelace", "bob"][usize::from(seat)].to_owned(),
-                seats: vec![Seat(seat)],
-                share: [seat; 32],
-            })
-            .collect(),
-        build: "test".to_owned(),
-        signatures: vec![[0; 64]; 2],
-    };
+    let start = fixture::start(Terms::default(), ["ada <&> lovelace", "bob"]);
     let mut world = World::new(&sim::Start {
         setup,
         seed: start.seed,

@@ -34,7 +34,7 @@ pub(super) struct Extensions {
     /// How often a quorum has voted in this stall at most, and how long after its beginning that ends.
     most: u32,
     ends: Duration,
-    /// The votes of stalls that are over here, whose turns are complete: they lengthen no other one.
+    /// The votes of stalls that are over here, with their turns complete: such votes lengthen no other stall.
     spent: BTreeMap<u8, Votes>,
 }
 

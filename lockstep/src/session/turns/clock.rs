@@ -37,7 +37,7 @@ pub(super) struct Clock {
     waited: Duration,
     /// How much longer turns are to be, in all, for this peer to fall back in line, in microseconds; negative: shorter.
     slew_us: i64,
-    /// When it was last looked whether it is.
+    /// When this peer last looked whether it is in line.
     aligned_at: Duration,
     reported_at: Duration,
     /// By place.
@@ -72,7 +72,7 @@ impl Ways {
             true => self.uneven + 1,
             false => 0,
         };
-        // The two ways are not of one time.
+        // Else the two ways are of different times.
         if keeps_clock && self.mutual().is_some() {
             self.mutual.rotate_right(1);
             self.mutual[0] = self.mutual();
@@ -408,7 +408,7 @@ mod tests {
         // Another peer that has it wait now and then keeps it out of line for a while.
         let slews: Vec<i64> = (8..18).map(|at| report(at, 40, &[20, -20]).1).collect();
         assert!(slews[..7].iter().all(|slew_us| *slew_us == 0), "{slews:?}");
-        assert!(slews[7..].iter().any(|slew_us| *slew_us > 0), "{slews:?}");
+        assert!(slews[9] > 0, "{slews:?}");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::message::Decided;
 use crate::log::{Ballot, Peers, RosterChange, Value, Voters, decides};
 use std::collections::BTreeMap;
 
-/// A peer goes on behind a change whose cut lies so many turns behind its own recording at most, by the word of a peer that
-/// has accepted it: more than the others may have had, and its disk had not written.
+/// A peer goes on behind a change by the word of a peer that has accepted it, where the cut lies at most so many turns behind
+/// its own recording: more than the others may have had, and its disk had not written.
 const NEAR: u32 = 16;
 
 /// A change that binds a reopening of the epoch that it ends.

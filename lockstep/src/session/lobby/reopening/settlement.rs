@@ -452,7 +452,7 @@ impl Settlement {
         Some(self.log.accepts(decided, self.own.turns))
     }
 
-    /// Whether these peers, which hold so much, can go on by a change, up to whose cut the log is here.
+    /// Whether these peers can go on by a change, given how many turns each peer holds. The log is here up to the cut.
     fn can_adopt(
         &self,
         open: &OpenChange,
