@@ -131,6 +131,12 @@ impl<K: Copy + PartialEq> Doorway<K> {
         }
     }
 
+    /// Whether places are kept for this crowd.
+    #[cfg(any(test, feature = "quic"))]
+    pub fn keeps(&self, crowd: &Crowd) -> bool {
+        self.kept.contains(crowd)
+    }
+
     /// Strangers that wait.
     #[cfg(any(test, feature = "quic"))]
     pub fn len(&self) -> usize {

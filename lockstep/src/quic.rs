@@ -12,6 +12,7 @@ mod impairment;
 mod link;
 mod lookups;
 mod outgoing;
+mod recent;
 mod rules;
 mod settings;
 mod socket;

@@ -1,6 +1,7 @@
 //! The handshakes that others have begun: the [`Doorway`] of an endpoint.
 
-use super::rules::HALF_OPEN;
+use super::recent::Recent;
+use super::rules::{HALF_OPEN, RETRY_FROM};
 use crate::doorway::{Arrival, Crowd, Doorway};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ pub(super) struct Handshakes {
 
 struct State {
     doorway: Doorway<u64>,
+    recent: Recent,
     next: u64,
     /// What tells a handshake that it has to make room.
     ends: BTreeMap<u64, oneshot::Sender<()>>,
@@ -36,6 +38,7 @@ impl Handshakes {
             began: Instant::now(),
             state: Mutex::new(State {
                 doorway: Doorway::new(HALF_OPEN),
+                recent: Recent::default(),
                 next: 0,
                 ends: BTreeMap::new(),
             }),
@@ -48,8 +51,17 @@ impl Handshakes {
     }
 
     /// How many are pending.
+    #[cfg(test)]
     pub(super) fn pending(&self) -> usize {
         self.lock().doorway.len()
+    }
+
+    /// Whether a dialler must first show that it can be reached at this address. Its packet may have a forged sender, and
+    /// would else cost memory and what the address may begin.
+    pub(super) fn must_show(&self, from: IpAddr) -> bool {
+        let now = self.began.elapsed();
+        let mut state = self.lock();
+        state.doorway.len() >= RETRY_FROM || state.recent.of(now, &from.into()) >= RETRY_FROM
     }
 
     /// A dial from this address begins a handshake, if there is a place for it.
@@ -57,7 +69,12 @@ impl Handshakes {
         let now = self.began.elapsed();
         let mut state = self.lock();
         let key = state.next;
-        match state.doorway.arrive(now, key, from.into()) {
+        let crowd = Crowd::from(from);
+        let kept = state.doorway.keeps(&crowd);
+        if !state.recent.admits(now, &crowd, kept) {
+            return None;
+        }
+        match state.doorway.arrive(now, key, crowd.clone()) {
             Arrival::TurnedAway => return None,
             Arrival::Displaces(oldest) => {
                 // Its task may have just ended.
@@ -65,6 +82,7 @@ impl Handshakes {
             }
             Arrival::Waits => {}
         }
+        state.recent.begin(now, crowd);
         state.next += 1;
         let (end, displaced) = oneshot::channel();
         state.ends.insert(key, end);
@@ -90,7 +108,29 @@ impl Drop for Pending {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::CONNECTIONS;
     use super::*;
+
+    /// Each begins its connection, ends it at once, and leaves what it took.
+    #[test]
+    fn one_address_does_not_shut_the_door() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let handshakes = Handshakes::new();
+            let hostile = IpAddr::from([10, 0, 0, 1]);
+            assert!(!handshakes.must_show(hostile));
+            let begun = (0..CONNECTIONS).filter(|_| handshakes.begin(hostile).is_some());
+            assert!(begun.count() < CONNECTIONS / 8);
+            assert_eq!(handshakes.pending(), 0);
+            assert!(handshakes.must_show(hostile));
+            let honest = IpAddr::from([10, 0, 0, 2]);
+            assert!(!handshakes.must_show(honest));
+            assert!(handshakes.begin(honest).is_some());
+        });
+    }
 
     #[test]
     fn a_handshake_beyond_those_of_one_address_ends_the_oldest() {

@@ -5,8 +5,7 @@ use super::handshakes::{Handshakes, Pending};
 use super::lookups::Lookups;
 use super::outgoing::{Queue, write, write_bulk};
 use super::rules::{
-    CHUNK_BYTES, CLOSED, CONNECTIONS, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, RETRY_FROM,
-    SERVER_NAME, VIOLATION, WELCOME,
+    CHUNK_BYTES, CLOSED, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, SERVER_NAME, VIOLATION, WELCOME,
 };
 use super::{address, rules, settings, tls};
 use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
@@ -116,10 +115,9 @@ impl LinkHandle {
 /// Takes in links until the endpoint closes.
 pub(super) async fn accept(shared: Arc<Shared>) {
     while let Some(incoming) = shared.endpoint.accept().await {
-        let pending = shared.handshakes.pending();
-        // One packet with a forged sender gets this far. Where many are pending, an answer must come back before
-        // anything is kept.
-        if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
+        let from = incoming.remote_address().ip();
+        // One packet with a forged sender gets this far.
+        if !incoming.remote_address_validated() && shared.handshakes.must_show(from) {
             let _ = incoming.retry();
             continue;
         }
@@ -127,15 +125,11 @@ pub(super) async fn accept(shared: Arc<Shared>) {
             incoming.refuse();
             continue;
         }
-        // A dialler that hears nothing repeats its first packet, and may find a place then.
-        if shared.endpoint.open_connections() >= CONNECTIONS {
-            incoming.ignore();
-            continue;
-        }
-        match shared.handshakes.begin(incoming.remote_address().ip()) {
+        match shared.handshakes.begin(from) {
             Some(pending) => {
                 tokio::spawn(welcome(shared.clone(), incoming, pending));
             }
+            // A dialler that hears nothing repeats its first packet, and may find a place then.
             None => incoming.ignore(),
         }
     }

@@ -19,7 +19,8 @@ pub const WELCOME: u8 = 1;
 pub const EXPORTER_LABEL: &[u8] = b"lockstep link";
 /// Never sent: the key identifies the peer at the other end.
 pub const SERVER_NAME: &str = "lockstep";
-/// Pending handshakes from which on a dialler must first show that it can be reached at its address.
+/// Pending handshakes from which on a dialler must first show that it can be reached at its address. Also what its address
+/// may have begun lately without showing it.
 pub const RETRY_FROM: usize = 8;
 /// Handshakes that others may have begun at one time, some 40 KiB each.
 pub const HALF_OPEN: Bounds = Bounds {
@@ -28,10 +29,11 @@ pub const HALF_OPEN: Bounds = Bounds {
     kept: 4,
     stay: Duration::from_millis(500),
 };
-/// Connections of any kind from which on no first packet is answered: some 60 MiB. Those that have ended count for three
-/// probe timeouts more: for about a second, so [`HALF_OPEN`] alone comes to three times its number. A stranger that
-/// announces a long delay of its acknowledgements makes that up to 50 s.
+/// Connections that others may have begun [lately](LATELY), whatever became of them: some 60 MiB.
 pub const CONNECTIONS: usize = 1_500;
+/// For so long a connection that another peer began counts. One that has ended keeps its memory for three probe timeouts:
+/// about a second, and some 75 s where a stranger answers late and announces the longest delay of its acknowledgements.
+pub const LATELY: Duration = Duration::from_secs(80);
 /// How long a handshake that another peer began may take.
 pub const HANDSHAKE: Duration = Duration::from_secs(3);
 /// How long a dial may take, names looked up and welcome received.
