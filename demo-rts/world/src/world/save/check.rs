@@ -96,9 +96,10 @@ pub(super) fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
         from.require(units.hp[row] <= stats.hit_points, "unit hit points")?;
         let at = units.at(row);
         from.require(on_map(w, at.x) && on_map(w, at.y), "unit ground")?;
-        // Something may have been built where a unit died.
+        // Something may have been built where a unit died, or where a unit had no other place to go.
+        let built_upon = w.map.occupant(units.tile(row)).is_some();
         from.require(
-            !units.is_on_map(row) || !w.map.is_blocked_at(at),
+            !units.is_on_map(row) || !w.map.is_blocked_at(at) || built_upon,
             "unit ground",
         )?;
         from.require(units.cooldown[row] <= stats.cooldown, "cooldown")?;
@@ -226,7 +227,6 @@ fn ids_are_good(w: &World, ids: &[u32]) -> bool {
         && w.next_id <= u32::MAX / 2
 }
 
-/// Four times what any scenario begins with, and eight times all that seats may train on one point. A world
-/// moves its units apart, so it never comes here. At this a tick takes a tenth of a second or so; without
-/// a limit 100,000 on one point would take minutes.
-pub(in crate::world) const MOST_CROWDING: u64 = 1 << 25;
+/// Ten times what 20,000 units come to that all seats order to one tile. At this a tick takes a second or so;
+/// without a limit 100,000 on one point would take minutes.
+pub(in crate::world) const MOST_CROWDING: u64 = 1 << 30;

@@ -118,8 +118,8 @@ impl Dice {
 /// What must hold after every tick, whatever was commanded.
 pub(super) fn assert_sound(w: &World) {
     for unit in w.units() {
-        let inside = unit.order == Order::Inside;
-        assert!(inside || !w.map().is_blocked(unit.tile), "{unit:?}");
+        let hidden = unit.order == Order::Inside || w.map().occupant(unit.tile).is_some();
+        assert!(hidden || !w.map().is_blocked(unit.tile), "{unit:?}");
         assert!(unit.hit_points > 0);
     }
     for building in w.buildings() {

@@ -75,6 +75,32 @@ fn digests_name_the_column_and_the_rows_that_differ() {
     assert_eq!(spot.to_string(), "seats.gold, rows 0 to 1");
 }
 
+/// A worker closes the ring around its place, then builds there.
+#[test]
+fn a_world_with_a_unit_below_a_building_loads_and_plays_on_alike() {
+    let mut w = meadow();
+    let place = Tile::new(20, 20);
+    let ring = [(20, 19), (21, 20), (20, 21), (19, 20)];
+    for (x, y) in ring {
+        w.spawn_building(Kind::Wall, 0, Tile::new(x, y), true);
+    }
+    let site = w.spawn_building(Kind::Wall, 0, place, false);
+    let worker = put(&mut w, Kind::Worker, 0, 20, 20);
+    goals::refresh(&mut w);
+    let units = one(&w, worker);
+    let building = site;
+    issue(&mut w, A, Command::Assist { units, building }).expect("it is its own");
+    run(&mut w, 2);
+    let stands = w.unit(worker).expect("it lives").tile;
+    assert!(w.map.is_blocked(stands), "the worker has no way out");
+    let mut loaded = World::load(&bytes(&w)).expect("this happens in matches");
+    for _ in 0..20 {
+        run(&mut w, 20);
+        run(&mut loaded, 20);
+        assert_eq!(bytes(&loaded), bytes(&w));
+    }
+}
+
 #[test]
 fn a_snapshot_with_too_many_upon_each_other_is_refused() {
     let mut w = meadow();
@@ -87,9 +113,38 @@ fn a_snapshot_with_too_many_upon_each_other_is_refused() {
     add(&mut w, 2_500);
     let mut loaded = World::load(&bytes(&w)).expect("this could be");
     run(&mut loaded, 2);
-    add(&mut w, 3_500);
+    add(&mut w, 32_500);
     let error = World::load(&bytes(&w)).expect_err("a tick would take minutes with some more");
     assert!(error.to_string().contains("upon each other"), "{error}");
+}
+
+#[test]
+fn all_units_ordered_to_one_tile_come_nowhere_near_the_most_upon_each_other() {
+    let setup = Setup {
+        scenario: Scenario::Skirmish {
+            units_per_seat: u16::MAX,
+        },
+        ..Setup::default()
+    };
+    let mut w = World::new(&start(8, 1, setup));
+    let to = Tile::new(w.map.size() / 2, w.map.size() / 2);
+    for round in 0..11 {
+        for seat in (0..8).map(Seat) {
+            let numbers: Vec<u16> = (0..w.units.len())
+                .filter(|row| w.units.seat[*row] == seat.0)
+                .map(|row| w.units.number[row])
+                .collect();
+            for some in numbers.chunks(200) {
+                let units = Selection::new(some.iter().copied());
+                issue(&mut w, seat, Command::Move { units, to }).expect("they can walk");
+            }
+        }
+        run(&mut w, 50);
+        let crowding = crowding(&w);
+        println!("{round}: {crowding}");
+        assert!(crowding * 8 < MOST_CROWDING);
+    }
+    World::load(&bytes(&w)).expect("it came about by orders");
 }
 
 #[test]
