@@ -150,6 +150,10 @@ pub enum KeyframeFault {
     /// The unpacked bytes are no keyframe.
     #[error("{0}")]
     Record(#[from] DecodeError),
+    /// Its log hash is compared with none, as it stands too far behind its turn: a world has fallen back by more than a
+    /// thousand turns.
+    #[error("it stands too far behind its turn to be checked")]
+    FarBehind,
     /// Its turn, tick or log hash is not that of the log around it.
     #[error("it does not belong to this log")]
     OtherLog,

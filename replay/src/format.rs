@@ -1,4 +1,4 @@
-//! The file format, version 3.
+//! The file format, version 4.
 //!
 //! | part | bytes |
 //! |---|---|

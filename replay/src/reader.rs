@@ -390,8 +390,11 @@ impl Reader {
         let bytes = Arc::get_mut(&mut found.snapshot).expect("no other one has it yet");
         unpack(packed, head.unpacked, &mut Slice::of(bytes, snapshot))
             .ok_or_else(|| fault(KeyframeFault::Packing))?;
+        let Some(log_hash) = keyframe.log_hash else {
+            return Err(fault(KeyframeFault::FarBehind));
+        };
         let of_this_log = found.turns == keyframe.turns
-            && Some(found.log_hash) == keyframe.log_hash
+            && found.log_hash == log_hash
             && found.ticks == self.ticks_before(TurnNumber(found.turns));
         match of_this_log {
             true => Ok(found),

@@ -93,8 +93,7 @@ impl Span {
 
 /// Bytes of records between two marks.
 pub(crate) const MARK_EVERY_BYTES: u64 = 4 << 10;
-/// When its keyframe is written, a world lags at most this many turns behind its log; see
-/// [`Limits::unexecuted_turns`].
+/// A keyframe that stands further behind its turn is not used. [`Limits::unexecuted_turns`] is 600 unless a game raises it.
 const HASHES_KEPT: usize = 1_024;
 
 /// The state of the pass.

@@ -47,7 +47,7 @@ pub struct Verified {
     pub checksums: u32,
     /// Keyframes that equal the world of their turn.
     pub keyframes: u32,
-    /// Keyframes that would take more memory than [`Reader::keyframe`] allows, and were compared with no world.
+    /// Keyframes that were compared with no world: [`KeyframeFault::TooLong`] and [`KeyframeFault::FarBehind`].
     pub keyframes_unread: u32,
     /// Valid signatures: under the start, the history and the end.
     pub signatures: u32,
@@ -574,7 +574,7 @@ impl<S: Simulation> Run<'_, S> {
         let keyframe = match reader.keyframe(at) {
             Ok(keyframe) => keyframe,
             Err(Error::Keyframe {
-                what: KeyframeFault::TooLong { .. },
+                what: KeyframeFault::TooLong { .. } | KeyframeFault::FarBehind,
                 ..
             }) => {
                 self.result.keyframes_unread += 1;

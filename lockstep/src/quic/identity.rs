@@ -235,7 +235,9 @@ fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
 
 fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
     let mut unusable = None;
-    for path in usual_paths(folder).take_while(|path| path.exists()) {
+    // A run that ended before it wrote its key has left an empty file.
+    let is_filled = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
+    for path in usual_paths(folder).filter(is_filled) {
         // Some systems let no other process read what is locked.
         let peer = peer_in(&path);
         if peer.is_some_and(|peer| !peers.contains(&peer)) {
@@ -287,7 +289,9 @@ fn open(path: &Path) -> Result<File, IdentityError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
     // A read-only file still serves once it holds a key.
     let opened = options.open(path).or_else(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => File::open(path).map_err(|_| error),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            File::open(path).map_err(|_| error)
+        }
         _ => Err(error),
     });
     opened.map_err(|source| {
@@ -309,7 +313,11 @@ fn keep_private(file: &File) -> io::Result<()> {
     if permissions.mode() & 0o077 == 0 {
         return Ok(());
     }
-    file.set_permissions(std::fs::Permissions::from_mode(FILE_MODE))
+    let set = file.set_permissions(std::fs::Permissions::from_mode(FILE_MODE));
+    set.or_else(|error| match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => Ok(()),
+        _ => Err(error),
+    })
 }
 
 #[cfg(not(unix))]
@@ -463,15 +471,16 @@ mod tests {
         assert_eq!(found(Some(guest)).unwrap(), guest);
         assert_eq!(found(None).unwrap(), host);
         assert_eq!(found(Some(PeerId([9; 32]))).unwrap(), host, "a lost key");
+        let file = |name| folder.path().join(name);
+        assert_eq!(Identity::at(file("identity")).unwrap().peer(), stranger);
+        std::fs::remove_file(file("identity")).unwrap();
+        assert_eq!(found(Some(guest)).unwrap(), guest, "behind a gap");
         for name in ["identity-2", "identity-3"] {
-            std::fs::remove_file(folder.path().join(name)).unwrap();
+            std::fs::write(file(name), "").unwrap();
         }
         let none = found(None).unwrap_err();
         assert!(matches!(none, IdentityError::NoPlace), "{none}");
-        assert_eq!(
-            Identity::at(folder.path().join("identity")).unwrap().peer(),
-            stranger
-        );
+        assert_eq!(std::fs::read(file("identity-2")).unwrap(), b"");
     }
 
     #[test]

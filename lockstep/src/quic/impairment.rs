@@ -267,13 +267,14 @@ impl Path {
             self.drawn_ms = now_ms;
         }
         // An outage ends in each millisecond with 1 / burst. Beginning with loss / (1 - loss) / burst makes `loss` the
-        // share of time within outages.
-        let ends_ppm = MILLION / burst_ms;
-        let begins_ppm = loss * MILLION / (MILLION - loss) / burst_ms;
+        // share of time within outages. In millionths, an outage that is rare and long would never begin.
+        const ONE: u64 = MILLION * MILLION;
+        let ends = ONE / burst_ms;
+        let begins = ONE / (MILLION - loss) * loss / burst_ms;
         while self.drawn_ms < now_ms {
             self.drawn_ms += 1;
-            let turns_ppm = if self.outage { ends_ppm } else { begins_ppm };
-            if self.draws.below(MILLION) < turns_ppm {
+            let turns = if self.outage { ends } else { begins };
+            if self.draws.below(ONE) < turns {
                 self.outage = !self.outage;
             }
         }
@@ -490,6 +491,13 @@ mod tests {
         let mean_ms = lost(&seen) / outages;
         assert!((40_000..=60_000).contains(&share_ppm), "{share_ppm}");
         assert!((85..=115).contains(&mean_ms), "{mean_ms}");
+    }
+
+    #[test]
+    fn rare_bursts_keep_their_share() {
+        let seen = verdicts("loss=0.5%,burst=10s,seed=12", 400_000, MS * 100);
+        let share_ppm = lost(&seen) * 5 / 2;
+        assert!((3_000..=7_000).contains(&share_ppm), "{share_ppm}");
     }
 
     #[test]

@@ -59,11 +59,13 @@ pub(super) fn wrap(
     impairments: Option<Impairments>,
 ) -> Arc<dyn AsyncUdpSocket> {
     let delayed = impairments.map(|impairments| {
+        // Read first: a change between the two is seen later, by its version.
+        let version = impairments.version();
         let ways = impairments.get();
         let delayed = Arc::new(Delayed {
             start: Instant::now(),
             state: Mutex::new(Waiting {
-                version: impairments.version(),
+                version,
                 impairments,
                 ways,
                 paths: BTreeMap::new(),

@@ -302,7 +302,7 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
     ));
     if verified.keyframes_unread > 0 {
         to.line(&format!(
-            "keyframes  {} would take more memory than a file of this length may, and is compared with no world",
+            "keyframes  {} compared with no world: too long for this file's length, or too far behind its turn",
             count(u64::from(verified.keyframes_unread), "keyframe")
         ));
     }

@@ -559,3 +559,17 @@ fn a_file_of_tiny_turns_takes_work_and_memory_by_its_length() {
     let (short, long) = (verified(256 << 10), verified(2 << 20));
     assert!(long < short * 12, "{short} for an eighth, {long} for all");
 }
+
+#[test]
+fn a_keyframe_far_behind_its_turn_is_passed_over() {
+    let mut records = fixture::play(1_200).records;
+    let first = records
+        .iter()
+        .position(|record| matches!(record, Record::Keyframe(_)));
+    let late = records.remove(first.unwrap());
+    records.retain(|record| !matches!(record, Record::Keyframe(_)));
+    records.insert(records.len() - 1, late);
+    let result = verified(&records);
+    assert_eq!(result.wrong, None);
+    assert_eq!((result.keyframes, result.keyframes_unread), (0, 1));
+}

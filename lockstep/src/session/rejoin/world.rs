@@ -403,18 +403,27 @@ impl DetachedWorld {
         let mut out = vec![Output::Append(Record::Start(log.start().clone()))];
         let encoded = log.encoded();
         // A decision covers the turns before it.
-        let finals = provisional.max(log.head().began()).min(log.head().turns());
-        let finals = encoded.behind_changes(finals);
-        let finals = finals.expect("a turn of the log");
-        out.extend(tail.pass(encoded.part(encoded.first(), &finals)));
+        let behind = |turns: u32| {
+            let turns = turns.max(log.head().began()).min(log.head().turns());
+            encoded.behind_changes(turns).expect("a turn of the log")
+        };
+        let finals = behind(provisional);
+        let mut written = encoded.first();
+        if let Some(keyframe) = keyframe {
+            let turns = keyframe.turns;
+            out.extend(tail.record(turns, Record::Keyframe(keyframe)));
+            // It stands where its turn is: readers keep the log hashes of few turns.
+            if turns < provisional {
+                let here = behind(turns);
+                out.extend(tail.pass(encoded.part(written, &here)));
+                written = here;
+            }
+        }
+        out.extend(tail.pass(encoded.part(written, &finals)));
         for record in encoded.records_behind(finals) {
             if let Record::Bundle(bundle) = record {
                 tail.hold(bundle);
             }
-        }
-        if let Some(keyframe) = keyframe {
-            let turns = keyframe.turns;
-            out.extend(tail.record(turns, Record::Keyframe(keyframe)));
         }
         out.push(tail.written());
         let log = AttestedLog::of(log);

@@ -220,6 +220,19 @@ fn a_world_that_was_not_reopened_goes_on_following() {
 }
 
 #[test]
+fn a_recorded_log_has_its_keyframe_where_its_turn_is() {
+    let stored = |at: u32, provisional: u32| {
+        let log = || VerifiedLog::of(start(3), &turns(6), &signer(0));
+        let keyframe = keyframe(&AttestedLog::of(log()), at);
+        let (_, out) = DetachedWorld::recorded(log(), 0, Some(keyframe), provisional);
+        told(&out).join(" ")
+    };
+    assert_eq!(stored(2, 4), "start +0 +1 +keyframe 2 +2 +3 ~5");
+    assert_eq!(stored(4, 4), "start +0 +1 +2 +3 +keyframe 4 ~5");
+    assert_eq!(stored(5, 4), "start +0 +1 +2 +3 ~5", "it waits");
+}
+
+#[test]
 fn a_long_log_goes_into_the_store_without_being_decoded_at_once() {
     let turns: u32 = 1 << 20;
     let mut log = VerifiedLog::new(start(3));
