@@ -74,6 +74,8 @@ pub struct Viewer {
     lane: Option<Lane>,
     list: List,
     flash: Option<(String, Duration)>,
+    /// What is wrong with the file, and since when that is known.
+    trouble_since: Option<(String, Duration)>,
     exporting: Option<Exporting>,
     #[cfg(feature = "window")]
     exit_report: desktop::ExitReport,
@@ -170,6 +172,7 @@ impl Viewer {
             lane: None,
             list: List::default(),
             flash: None,
+            trouble_since: None,
             exporting: None,
             #[cfg(feature = "window")]
             exit_report: desktop::ExitReport::default(),

@@ -1,5 +1,7 @@
 //! A recorded match in the viewer: findings, seeks, pictures and files.
 
+mod panels;
+
 use super::events::{EventKind, Finder};
 use super::reel::Step;
 use super::*;
