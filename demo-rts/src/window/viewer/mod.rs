@@ -116,9 +116,12 @@ struct List {
     /// The number of events and the lane that the list was made from.
     of: Option<(usize, Option<Lane>)>,
     lines: Vec<String>,
-    ticks: Vec<u64>,
+    /// The event of each line, as an index into the survey's events.
+    events: Vec<usize>,
     first: usize,
     current: Option<usize>,
+    /// The line that was chosen last.
+    chosen: Option<usize>,
 }
 
 /// A replay that was read once and can be shown.

@@ -1,6 +1,7 @@
 //! What the panels of the viewer tell: trouble, times, and the list of events.
 
 use super::*;
+use crate::world::Tile;
 
 #[test]
 fn trouble_is_shown_for_a_while_whenever_it_is_found() {
@@ -31,4 +32,38 @@ fn trouble_is_shown_for_a_while_whenever_it_is_found() {
     }
     let text = text_at(&mut viewer, 122);
     assert!(!text.contains(note) && text.contains(brief), "{text}");
+}
+
+#[test]
+fn events_of_one_tick_are_chosen_one_by_one() {
+    let recorded = record(40);
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    let none = Modifiers::default();
+    let shift = Modifiers {
+        shift: true,
+        ..none
+    };
+    frame(&mut viewer, &mut canvas, &[KeyCode::Space], none);
+    let event = |(tick, x)| Event {
+        tick,
+        what: EventKind::Defeated(Seat(1)),
+        at: Some(Tile::new(x, 40)),
+    };
+    let events = [(10, 40), (40, 41), (40, 42), (40, 43), (60, 44)];
+    viewer.survey.found.events = events.map(event).to_vec();
+    frame(&mut viewer, &mut canvas, &[KeyCode::E], none);
+    // The list is the last widget.
+    frame(&mut viewer, &mut canvas, &[KeyCode::Tab], shift);
+    let down = events.map(|event| (KeyCode::Down, event));
+    let mut up = events.map(|event| (KeyCode::Up, event));
+    up.reverse();
+    for (key, (tick, x)) in down.into_iter().chain(up.into_iter().skip(1)) {
+        frame(&mut viewer, &mut canvas, &[key], none);
+        let camera = viewer.camera.as_ref().expect("the world is built");
+        let at = (viewer.tick(), camera.centre);
+        let wanted = (tick, place_of(Tile::new(x, 40).centre()));
+        assert_eq!(at, wanted, "{key:?}");
+    }
 }
