@@ -67,3 +67,27 @@ fn events_of_one_tick_are_chosen_one_by_one() {
         assert_eq!(at, wanted, "{key:?}");
     }
 }
+
+#[test]
+fn a_slower_pace_does_not_change_match_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slow.replay");
+    let mut log = Recorder::create(&path).unwrap();
+    let start = fixture::start(Terms::default(), ["ada", "bob"]);
+    log.append(&Record::Start(Arc::new(start))).unwrap();
+    let usual = Plan::default();
+    for turn in 0..20 {
+        let tick_ms = usual.tick_ms * if turn < 10 { 1 } else { 2 };
+        let bundle = Bundle {
+            turn: TurnNumber(turn),
+            plan: Plan { tick_ms, ..usual },
+            paused: false,
+            entries: Vec::new(),
+        };
+        log.append(&Record::Bundle(bundle)).unwrap();
+    }
+    log.close().unwrap();
+    drop(log);
+    let reel = Reel::open(&path).unwrap();
+    assert_eq!(reel.time_of(reel.ticks()), usual.turn() * 20);
+}
