@@ -593,7 +593,15 @@ impl Screen for Game {
             self.peer.game().source().chat(&text);
         }
         self.draw_message(canvas);
-        if self.draw_over(input, canvas) {
+        // A key of the chat line must not answer a panel that has just opened.
+        let mouse_only = Input {
+            keys: Vec::new(),
+            typed: String::new(),
+            pasted: None,
+            ..input.clone()
+        };
+        let active = if typing { &mouse_only } else { input };
+        if self.draw_over(active, canvas) {
             return Next::Back;
         }
         // A player that left by the menu returns straight to the menu below.

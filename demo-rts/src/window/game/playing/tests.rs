@@ -260,3 +260,18 @@ fn the_end_is_shown_and_printed_after_the_window_closes() {
     assert_eq!(report.code(), crate::exit::GOOD);
     assert!(!report.lines().is_empty(), "a result is printed");
 }
+
+#[test]
+fn a_key_of_the_chat_answers_no_panel() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.press(KeyCode::Enter);
+    assert!(player.game.talk.is_typing());
+    player.game.over = Over::Leave;
+    player.game.memory.focus(0);
+    player.press(KeyCode::Enter);
+    assert!(!player.game.talk.is_typing());
+    assert_eq!(player.game.over, Over::Leave);
+    player.press(KeyCode::Enter);
+    assert_eq!(player.game.over, Over::Nothing, "it is answered: stay");
+}
