@@ -349,7 +349,7 @@ impl Game {
             };
         }
         let uses_escape = self.table.as_ref().is_some_and(Table::uses_escape);
-        let points = self.table.as_ref().is_some_and(Table::has_crosshair);
+        let uses_enter = self.table.as_ref().is_some_and(Table::uses_enter);
         if input.hit(KeyCode::Escape) {
             self.over = match self.over {
                 Over::Nothing if uses_escape => Over::Nothing,
@@ -364,7 +364,7 @@ impl Game {
         if self.over != Over::Nothing {
             return;
         }
-        if input.hit(KeyCode::Enter) && !points {
+        if input.hit(KeyCode::Enter) && !uses_enter {
             self.talk.begin();
         }
         if input.hit(KeyCode::P) {

@@ -188,15 +188,18 @@ impl Table {
             input.pressed.push(click);
             input.released.push(click);
         }
-        if let Some(with) = input.hit_with(KeyCode::Enter) {
+        // With the focus on a button, Enter presses that. No button answers to Space.
+        if let Some(with) = input.hit_with(KeyCode::Enter)
+            && !self.memory.has_focus()
+        {
             input.pressed.push(click(MouseButton::Right, with));
         }
         input
     }
 
-    /// Whether the keyboard points, so that Enter orders.
-    pub fn has_crosshair(&self) -> bool {
-        self.crosshair
+    /// Whether Enter has a meaning for the table: it presses the focused button, or orders where the keyboard points.
+    pub fn uses_enter(&self) -> bool {
+        self.crosshair || self.memory.has_focus()
     }
 
     fn press_keys(&mut self, input: &Input, around: Around<'_>, requests: &mut Vec<Request>) {

@@ -4,6 +4,7 @@ use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
+use crate::window::game::hand::{Aim, Mode};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
 use lockstep::{Seat, TurnNumber};
@@ -274,4 +275,17 @@ fn a_key_of_the_chat_answers_no_panel() {
     assert_eq!(player.game.over, Over::Leave);
     player.press(KeyCode::Enter);
     assert_eq!(player.game.over, Over::Nothing, "it is answered: stay");
+}
+
+#[test]
+fn enter_on_a_button_of_the_card_begins_no_chat() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    for key in [KeyCode::Period, KeyCode::Tab, KeyCode::Enter] {
+        player.press(key);
+    }
+    let table = player.game.table.as_ref().expect("there is a world");
+    let mode = table.hand.as_ref().map(|hand| hand.mode);
+    assert_eq!(mode, Some(Mode::Aim(Aim::Move)), "the first button");
+    assert!(!player.game.talk.is_typing());
 }

@@ -419,3 +419,14 @@ fn tiles_under_panels_are_not_shown() {
     sitting.frame(Input::default());
     assert!(sitting.table.shows(middle) && !sitting.table.shows(card));
 }
+
+#[test]
+fn enter_presses_the_focused_button_and_does_not_order_too() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::F4, PLAIN);
+    sitting.key(KeyCode::Tab, PLAIN);
+    // The first button selects all units of a kind.
+    assert_eq!(sitting.key(KeyCode::Enter, PLAIN), []);
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+}
