@@ -289,3 +289,21 @@ fn enter_on_a_button_of_the_card_begins_no_chat() {
     assert_eq!(mode, Some(Mode::Aim(Aim::Move)), "the first button");
     assert!(!player.game.talk.is_typing());
 }
+
+#[test]
+fn leaving_is_told_and_ends_chat_and_pauses() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.game.leaving = Some(player.game.now);
+    player.frame(Input::default());
+    assert!(player.reads(words::LEAVING));
+    for key in [KeyCode::P, KeyCode::Enter, KeyCode::Escape] {
+        player.press(key);
+        assert!(!player.game.talk.is_typing());
+        assert_eq!(player.game.over, Over::Nothing);
+    }
+    let later = player.game.facts.tick + 20;
+    player.wait("the match is not paused", |player| {
+        player.game.facts.tick > later
+    });
+}
