@@ -61,12 +61,20 @@ impl Layout {
         }
     }
 
+    /// With the selection, and with the card.
+    pub fn with(self, chosen: bool, card: bool) -> Layout {
+        let shown = |area, shown| if shown { area } else { Rect::default() };
+        Layout {
+            chosen: shown(self.chosen, chosen),
+            card: shown(self.card, card),
+            ..self
+        }
+    }
+
     /// Whether a panel covers a pixel.
-    pub fn covers(&self, at: (f32, f32), shown: bool) -> bool {
-        let always = [self.top, self.small];
-        let sometimes = [self.chosen, self.card];
-        always.iter().any(|area| area.contains(at))
-            || shown && sometimes.iter().any(|area| area.contains(at))
+    pub fn covers(&self, at: (f32, f32)) -> bool {
+        let areas = [self.top, self.small, self.chosen, self.card];
+        areas.iter().any(|area| area.contains(at))
     }
 }
 

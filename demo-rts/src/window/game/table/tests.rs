@@ -101,6 +101,38 @@ impl Sitting {
         });
     }
 
+    /// Presses the left button at the first place, and moves it to the second without a release.
+    fn hold(&mut self, from: (f32, f32), to: (f32, f32)) -> Vec<Request> {
+        let click = Click {
+            button: MouseButton::Left,
+            at: from,
+            with: PLAIN,
+            double: false,
+        };
+        let held = |at| Input {
+            mouse: Some(at),
+            holds: vec![MouseButton::Left],
+            ..Input::default()
+        };
+        let mut requests = self.frame(Input {
+            pressed: vec![click],
+            ..held(from)
+        });
+        requests.extend(self.frame(held(to)));
+        requests
+    }
+
+    fn enemy(&self) -> Id {
+        let mut units = self.world.units();
+        let enemy = units.find(|unit| unit.seat != Seat(0));
+        enemy.expect("two play").id
+    }
+
+    fn select(&mut self, id: Id) {
+        let hand = self.table.hand.as_mut().expect("a person plays");
+        hand.select(vec![id]);
+    }
+
     fn hand(&self) -> &Hand {
         self.table.hand.as_ref().expect("a person plays")
     }
@@ -414,10 +446,12 @@ fn tiles_under_panels_are_not_shown() {
     assert!(sitting.table.shows(middle) && sitting.table.shows(card));
     assert!(!sitting.table.shows(small), "under the small map");
     let worker = sitting.own(Kind::Worker)[0];
-    let hand = sitting.table.hand.as_mut().expect("a person plays");
-    hand.select(vec![worker]);
+    sitting.select(worker);
     sitting.frame(Input::default());
     assert!(sitting.table.shows(middle) && !sitting.table.shows(card));
+    sitting.select(sitting.enemy());
+    sitting.frame(Input::default());
+    assert!(sitting.table.shows(card), "an enemy has no card");
 }
 
 #[test]
@@ -429,4 +463,18 @@ fn enter_presses_the_focused_button_and_does_not_order_too() {
     // The first button selects all units of a kind.
     assert_eq!(sitting.key(KeyCode::Enter, PLAIN), []);
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+}
+
+#[test]
+fn the_mouse_moves_the_view_on_the_small_map_while_the_keyboard_points() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.key(KeyCode::F4, PLAIN);
+    let map = Layout::new(&sitting.canvas, true).map;
+    sitting.hold((map.x + 9.0, map.y + 9.0), map.centre());
+    let middle = f32::from(sitting.world.map().size()) / 2.0;
+    let (x, y) = sitting.table.camera.centre;
+    assert!(
+        (x - middle).abs() < 2.0 && (y - middle).abs() < 2.0,
+        "{x} {y}"
+    );
 }
