@@ -440,6 +440,9 @@ impl Table {
         if let (Some(ids), Some(hand)) = (asked.select, &mut self.hand) {
             hand.select(ids);
         }
+        if let Some(hand) = self.hand.as_mut().filter(|_| asked.cancels) {
+            hand.mode = Mode::Free;
+        }
         if let Some((at, with)) = asked.order {
             requests.extend(self.order_on_map(at, around.world, with.shift));
         }

@@ -478,3 +478,36 @@ fn the_mouse_moves_the_view_on_the_small_map_while_the_keyboard_points() {
         "{x} {y}"
     );
 }
+
+#[test]
+fn an_order_on_the_small_map_does_not_move_the_view() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let map = Layout::new(&sitting.canvas, true).map;
+    let corner = (map.x + 9.0, map.y + 9.0);
+    sitting.select_workers();
+    sitting.click(MouseButton::Left, corner, PLAIN);
+    sitting.key(KeyCode::Home, PLAIN);
+    sitting.key(KeyCode::A, PLAIN);
+    let before = sitting.table.camera.centre;
+    let requests = sitting.hold(corner, corner);
+    assert!(
+        matches!(requests.as_slice(), [Request::Issue(_)]),
+        "{requests:?}"
+    );
+    assert_eq!(sitting.table.camera.centre, before);
+    sitting.click(MouseButton::Left, corner, PLAIN);
+    assert_ne!(sitting.table.camera.centre, before, "the next press does");
+}
+
+#[test]
+fn a_right_click_on_the_small_map_drops_the_order_in_hand() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let at = Layout::new(&sitting.canvas, true).map.centre();
+    sitting.select_workers();
+    for keys in [[KeyCode::A].as_slice(), &[KeyCode::B, KeyCode::H]] {
+        keys.iter().for_each(|key| drop(sitting.key(*key, PLAIN)));
+        assert_ne!(sitting.hand().mode, Mode::Free);
+        assert_eq!(sitting.click(MouseButton::Right, at, PLAIN), []);
+        assert_eq!(sitting.hand().mode, Mode::Free);
+    }
+}
