@@ -479,8 +479,8 @@ impl Hand {
         None
     }
 
-    /// Handles a control group's key. Ctrl sets the group, Shift adds to it. Otherwise it selects the group, and a
-    /// double tap moves the view there.
+    /// Handles a control group's key. Ctrl sets the group to what is selected of one's own, Shift adds that to it.
+    /// Otherwise it selects the group, and a double tap moves the view there.
     pub fn group(
         &mut self,
         number: usize,
@@ -488,13 +488,15 @@ impl Hand {
         now: Duration,
         world: &World,
     ) -> Option<Request> {
+        let mut own = self.units(world);
+        own.extend(self.building(world));
         let group = self.groups.get_mut(number)?;
         if with.control {
-            group.clone_from(&self.selection);
+            *group = own;
             return Some(Request::Say(words::group_set(number, group.len())));
         }
         if with.shift {
-            group.extend(&self.selection);
+            group.extend(own);
             group.sort_unstable();
             group.dedup();
             return Some(Request::Say(words::group_set(number, group.len())));

@@ -511,3 +511,13 @@ fn a_right_click_on_the_small_map_drops_the_order_in_hand() {
         assert_eq!(sitting.hand().mode, Mode::Free);
     }
 }
+
+#[test]
+fn a_control_group_has_no_enemies() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select(sitting.enemy());
+    for with in [CONTROL, SHIFT] {
+        sitting.key(KeyCode::Key1, with);
+        assert_eq!(sitting.hand().groups()[1], []);
+    }
+}
