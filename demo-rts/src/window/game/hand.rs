@@ -157,6 +157,11 @@ impl Hand {
         (area.w.max(area.h) >= LEAST_BOX).then_some(area)
     }
 
+    /// Drops the box in progress: the release may never be seen.
+    pub fn drop_box(&mut self) {
+        self.from = None;
+    }
+
     /// Handles the mouse. `covered`: it is over a panel.
     pub fn mouse(&mut self, input: &Input, sight: Sight<'_>, covered: bool) -> Vec<Request> {
         let mut requests = Vec::new();

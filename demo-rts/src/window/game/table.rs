@@ -142,6 +142,9 @@ impl Table {
                 alpha: around.alpha,
             };
             let before = hand.selection().to_vec();
+            if around.covered {
+                hand.drop_box();
+            }
             requests.extend(hand.mouse(input, sight, covered));
             if hand.selection().is_empty() || hand.selection() != before {
                 self.page = Page::Main;

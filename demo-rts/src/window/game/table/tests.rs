@@ -521,3 +521,24 @@ fn a_control_group_has_no_enemies() {
         assert_eq!(sitting.hand().groups()[1], []);
     }
 }
+
+#[test]
+fn a_box_ends_when_the_table_is_covered() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let (from, to) = ((300.0, 200.0), (600.0, 400.0));
+    sitting.hold(from, to);
+    let over = Input {
+        mouse: Some(to),
+        ..Input::default()
+    };
+    let is_drawn = |sitting: &Sitting| {
+        sitting
+            .hand()
+            .drawn_box(&sitting.table.camera, &over)
+            .is_some()
+    };
+    assert!(is_drawn(&sitting));
+    sitting.covered = true;
+    sitting.frame(Input::default());
+    assert!(!is_drawn(&sitting));
+}
