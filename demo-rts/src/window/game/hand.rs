@@ -367,16 +367,25 @@ impl Hand {
     fn choose(&mut self, from: Place, at: (f32, f32), sight: Sight<'_>, add: bool) {
         let start = sight.camera.to_window(from);
         let far = (start.0 - at.0).abs().max((start.1 - at.1).abs());
-        let found = if far < LEAST_BOX {
-            sight
-                .scene
-                .at(at, sight.camera, sight.alpha)
-                .into_iter()
-                .collect()
+        if far < LEAST_BOX {
+            let found = sight.scene.at(at, sight.camera, sight.alpha);
+            self.choose_one(found, sight.world, add);
         } else {
-            self.boxed(from, sight.camera.to_map(at), sight)
-        };
-        self.chosen(found, sight.world, add);
+            let found = self.boxed(from, sight.camera.to_map(at), sight);
+            self.chosen(found, sight.world, add);
+        }
+    }
+
+    /// Selects what a click found, or adds it. A unit that is selected already is removed instead.
+    fn choose_one(&mut self, found: Option<Id>, world: &World, add: bool) {
+        let mut units = self.units(world);
+        match found.filter(|id| add && units.contains(id)) {
+            Some(known) => {
+                units.retain(|id| *id != known);
+                self.select(units);
+            }
+            None => self.chosen(found.into_iter().collect(), world, add),
+        }
     }
 
     /// Own units in a box, soldiers before workers; without units, an own building.
@@ -410,22 +419,14 @@ impl Hand {
         own.map(|building| building.id).into_iter().collect()
     }
 
-    fn chosen(&mut self, found: Vec<Id>, world: &World, add: bool) {
-        let own_units = self.units(world);
-        let all_own = found
-            .iter()
-            .all(|id| world.unit(*id).is_some_and(|unit| unit.seat == self.seat));
-        if add && !own_units.is_empty() && all_own {
-            let one = found.first().copied().filter(|_| found.len() == 1);
-            let mut all = own_units;
-            match one.filter(|id| all.contains(id)) {
-                Some(known) => all.retain(|id| *id != known),
-                None => all.extend(found),
-            }
-            self.select(all);
-        } else {
-            self.select(found);
+    /// Selects these, or adds the own units among them to the selected ones.
+    fn chosen(&mut self, mut found: Vec<Id>, world: &World, add: bool) {
+        let units = self.units(world);
+        if add && !units.is_empty() {
+            found.retain(|id| world.unit(*id).is_some_and(|unit| unit.seat == self.seat));
+            found.extend(units);
         }
+        self.select(found);
     }
 
     /// Selects all units on the screen of the kind at the mouse.
@@ -436,7 +437,7 @@ impl Hand {
             .filter(|unit| unit.seat == self.seat)
             .map(|unit| unit.kind)
         else {
-            self.chosen(pointed.into_iter().collect(), sight.world, add);
+            self.choose_one(pointed, sight.world, add);
             return;
         };
         let alike = sight.scene.motion.walkers.iter().filter(|walker| {

@@ -82,11 +82,11 @@ impl Sitting {
         requests
     }
 
-    fn drag(&mut self, from: (f32, f32), to: (f32, f32)) {
+    fn drag(&mut self, from: (f32, f32), to: (f32, f32), with: Modifiers) {
         let click = |at| Click {
             button: MouseButton::Left,
             at,
-            with: Modifiers::default(),
+            with,
             double: false,
         };
         self.frame(Input {
@@ -167,7 +167,7 @@ impl Sitting {
         let most = |part: fn(&(f32, f32)) -> f32| pixels.iter().map(part).fold(f32::MIN, f32::max);
         let from = (least(|at| at.0) - 20.0, least(|at| at.1) - 20.0);
         let to = (most(|at| at.0) + 20.0, most(|at| at.1) + 20.0);
-        self.drag(from, to);
+        self.drag(from, to, PLAIN);
     }
 }
 
@@ -541,4 +541,26 @@ fn a_box_ends_when_the_table_is_covered() {
     sitting.covered = true;
     sitting.frame(Input::default());
     assert!(!is_drawn(&sitting));
+}
+
+#[test]
+fn shift_adds_only_own_units_and_only_a_click_removes_one() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    let workers = sitting.own(Kind::Worker);
+    let around = |at: (f32, f32)| ((at.0 - 9.0, at.1 - 9.0), (at.0 + 9.0, at.1 + 9.0));
+    let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
+    let (from, to) = around(hall);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a box on a building");
+    sitting.click(MouseButton::Left, hall, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a click on a building");
+    let one = sitting.pixel(workers[0]);
+    let (from, to) = around(one);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a box around one");
+    sitting.click(MouseButton::Left, one, SHIFT);
+    assert_eq!(sitting.hand().selection(), &workers[1..]);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers);
 }
