@@ -3,10 +3,9 @@
 use crate::names::players;
 use crate::output::LatencyLine;
 use crate::plain;
-use crate::words::{clock, remaining};
+use crate::words::{clock, match_time, remaining};
 use lockstep::{Checksum, Ended, Event, Gone, PeerId, RosterCause, Seat, SeatInfo, Status};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 /// What the events of a match have told so far.
 #[derive(Clone, Debug, Default)]
@@ -356,8 +355,7 @@ impl Facts {
 
     /// Match time.
     pub fn clock(&self) -> String {
-        let time = self.tick.saturating_mul(u64::from(self.tick_ms));
-        clock(Duration::from_millis(time))
+        clock(match_time(self.tick, self.tick_ms))
     }
 
     /// The state of the match, as text.

@@ -6,7 +6,7 @@ use crate::options::OptionError;
 use crate::peer::{Bots, KeyChoice, Launch, Part, Peer};
 use crate::plain::shown;
 use crate::recording::RecordedTo;
-use crate::words::clock;
+use crate::words::{clock, match_time};
 use crate::world::World;
 use lockstep::log::{LogStore, Start};
 use lockstep::quic::Identity;
@@ -154,7 +154,9 @@ impl Found {
 
     /// Lines to show before play begins.
     pub fn notes(&self, seat: Seat, record: Option<&Path>) -> Vec<String> {
-        let time = self.moment.reader().time_of(self.turn());
+        let reader = self.moment.reader();
+        let tick_ms = reader.start().terms.plan.tick_ms;
+        let time = match_time(reader.ticks_before(self.turn()), tick_ms);
         let path = shown(&self.path);
         let mut notes: Vec<String> = self
             .damage

@@ -1,8 +1,14 @@
 //! Numbers of units and buildings, and match time, as English text.
 
 use crate::world::Kind;
+use std::time::Duration;
 
 pub(crate) use replay::clock;
+
+/// The match time of a tick, at the tick length with which the match began. A slower pace does not change it.
+pub(crate) fn match_time(tick: u64, tick_ms: u16) -> Duration {
+    Duration::from_millis(tick.saturating_mul(u64::from(tick_ms)))
+}
 
 /// `1 archer`, `2 swordsmen`, `1 barracks`.
 #[cfg(any(feature = "play", test))]

@@ -471,6 +471,11 @@ impl<'a> Ui<'a> {
         at.filter(|_| begun)
     }
 
+    /// Until the next press of the mouse, [`Ui::dragged_in`] returns nothing.
+    pub fn end_drag(&mut self) {
+        self.memory.begun = None;
+    }
+
     fn interact(&mut self, area: Rect, able: bool) -> Interaction {
         let place = self.next;
         if able {

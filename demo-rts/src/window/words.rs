@@ -207,6 +207,7 @@ pub const HELP: &str = "Help";
 pub const SURRENDER: &str = "Surrender";
 pub const SURRENDER_CONFIRM: &str = "Surrender: press again";
 pub const LEAVE_MATCH: &str = "Leave the match";
+pub const LEAVING: &str = "Leaving the match …";
 pub const LEAVE_QUESTION: &str = "Leave the match?";
 pub const STAY: &str = "Stay";
 pub const LEAVE_IT: &str = "Leave";

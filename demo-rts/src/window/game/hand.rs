@@ -157,6 +157,11 @@ impl Hand {
         (area.w.max(area.h) >= LEAST_BOX).then_some(area)
     }
 
+    /// Drops the box in progress: the release may never be seen.
+    pub fn drop_box(&mut self) {
+        self.from = None;
+    }
+
     /// Handles the mouse. `covered`: it is over a panel.
     pub fn mouse(&mut self, input: &Input, sight: Sight<'_>, covered: bool) -> Vec<Request> {
         let mut requests = Vec::new();
@@ -362,16 +367,25 @@ impl Hand {
     fn choose(&mut self, from: Place, at: (f32, f32), sight: Sight<'_>, add: bool) {
         let start = sight.camera.to_window(from);
         let far = (start.0 - at.0).abs().max((start.1 - at.1).abs());
-        let found = if far < LEAST_BOX {
-            sight
-                .scene
-                .at(at, sight.camera, sight.alpha)
-                .into_iter()
-                .collect()
+        if far < LEAST_BOX {
+            let found = sight.scene.at(at, sight.camera, sight.alpha);
+            self.choose_one(found, sight.world, add);
         } else {
-            self.boxed(from, sight.camera.to_map(at), sight)
-        };
-        self.chosen(found, sight.world, add);
+            let found = self.boxed(from, sight.camera.to_map(at), sight);
+            self.chosen(found, sight.world, add);
+        }
+    }
+
+    /// Selects what a click found, or adds it. A unit that is selected already is removed instead.
+    fn choose_one(&mut self, found: Option<Id>, world: &World, add: bool) {
+        let mut units = self.units(world);
+        match found.filter(|id| add && units.contains(id)) {
+            Some(known) => {
+                units.retain(|id| *id != known);
+                self.select(units);
+            }
+            None => self.chosen(found.into_iter().collect(), world, add),
+        }
     }
 
     /// Own units in a box, soldiers before workers; without units, an own building.
@@ -405,22 +419,14 @@ impl Hand {
         own.map(|building| building.id).into_iter().collect()
     }
 
-    fn chosen(&mut self, found: Vec<Id>, world: &World, add: bool) {
-        let own_units = self.units(world);
-        let all_own = found
-            .iter()
-            .all(|id| world.unit(*id).is_some_and(|unit| unit.seat == self.seat));
-        if add && !own_units.is_empty() && all_own {
-            let one = found.first().copied().filter(|_| found.len() == 1);
-            let mut all = own_units;
-            match one.filter(|id| all.contains(id)) {
-                Some(known) => all.retain(|id| *id != known),
-                None => all.extend(found),
-            }
-            self.select(all);
-        } else {
-            self.select(found);
+    /// Selects these, or adds the own units among them to the selected ones.
+    fn chosen(&mut self, mut found: Vec<Id>, world: &World, add: bool) {
+        let units = self.units(world);
+        if add && !units.is_empty() {
+            found.retain(|id| world.unit(*id).is_some_and(|unit| unit.seat == self.seat));
+            found.extend(units);
         }
+        self.select(found);
     }
 
     /// Selects all units on the screen of the kind at the mouse.
@@ -431,7 +437,7 @@ impl Hand {
             .filter(|unit| unit.seat == self.seat)
             .map(|unit| unit.kind)
         else {
-            self.chosen(pointed.into_iter().collect(), sight.world, add);
+            self.choose_one(pointed, sight.world, add);
             return;
         };
         let alike = sight.scene.motion.walkers.iter().filter(|walker| {
@@ -479,8 +485,8 @@ impl Hand {
         None
     }
 
-    /// Handles a control group's key. Ctrl sets the group, Shift adds to it. Otherwise it selects the group, and a
-    /// double tap moves the view there.
+    /// Handles a control group's key. Ctrl sets the group to what is selected of one's own, Shift adds that to it.
+    /// Otherwise it selects the group, and a double tap moves the view there.
     pub fn group(
         &mut self,
         number: usize,
@@ -488,13 +494,15 @@ impl Hand {
         now: Duration,
         world: &World,
     ) -> Option<Request> {
+        let mut own = self.units(world);
+        own.extend(self.building(world));
         let group = self.groups.get_mut(number)?;
         if with.control {
-            group.clone_from(&self.selection);
+            *group = own;
             return Some(Request::Say(words::group_set(number, group.len())));
         }
         if with.shift {
-            group.extend(&self.selection);
+            group.extend(own);
             group.sort_unstable();
             group.dedup();
             return Some(Request::Say(words::group_set(number, group.len())));

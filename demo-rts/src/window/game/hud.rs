@@ -61,12 +61,20 @@ impl Layout {
         }
     }
 
+    /// With the selection, and with the card.
+    pub fn with(self, chosen: bool, card: bool) -> Layout {
+        let shown = |area, shown| if shown { area } else { Rect::default() };
+        Layout {
+            chosen: shown(self.chosen, chosen),
+            card: shown(self.card, card),
+            ..self
+        }
+    }
+
     /// Whether a panel covers a pixel.
-    pub fn covers(&self, at: (f32, f32), shown: bool) -> bool {
-        let always = [self.top, self.small];
-        let sometimes = [self.chosen, self.card];
-        always.iter().any(|area| area.contains(at))
-            || shown && sometimes.iter().any(|area| area.contains(at))
+    pub fn covers(&self, at: (f32, f32)) -> bool {
+        let areas = [self.top, self.small, self.chosen, self.card];
+        areas.iter().any(|area| area.contains(at))
     }
 }
 
@@ -79,6 +87,8 @@ pub struct Response {
     pub look: Option<Place>,
     /// A right click on the small map, or a click with an order in hand.
     pub order: Option<(Place, Modifiers)>,
+    /// A right click on the small map drops the order in hand.
+    pub cancels: bool,
     /// The new selection.
     pub select: Option<Vec<Id>>,
 }
@@ -237,10 +247,16 @@ fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Response) {
             .filter(|click| map.contains(click.at))
     };
     if let Some(click) = pressed(MouseButton::Right) {
-        asked.order = Some((on_map(click.at), click.with));
+        match shown.hand.is_some_and(|hand| hand.mode != Mode::Free) {
+            true => asked.cancels = true,
+            false => asked.order = Some((on_map(click.at), click.with)),
+        }
     }
     match pressed(MouseButton::Left) {
-        Some(click) if aims => asked.order = Some((on_map(click.at), click.with)),
+        Some(click) if aims => {
+            asked.order = Some((on_map(click.at), click.with));
+            ui.end_drag();
+        }
         _ => {
             let at = ui.dragged_in(map).filter(|at| map.contains(*at));
             if let Some(at) = at.filter(|_| !aims) {

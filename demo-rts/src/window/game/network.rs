@@ -252,6 +252,15 @@ pub fn banner_for_status(
     })
 }
 
+/// The banner until the others know that this player leaves.
+pub fn banner_while_leaving() -> Banner {
+    Banner {
+        text: words::LEAVING.to_owned(),
+        colour: theme::TEXT,
+        ends_with_wait: false,
+    }
+}
+
 /// The banner over the map of a match that is over.
 pub fn banner_after_end() -> Banner {
     Banner {

@@ -9,10 +9,9 @@ use crate::window::letters::Weight;
 use crate::window::samples::Sample;
 use crate::window::ui::{Memory, Ui};
 use crate::window::{theme, words};
-use crate::words::clock;
+use crate::words::{clock, match_time};
 use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::{Ended, Seat};
-use std::time::Duration;
 
 /// A choice from the menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,16 +297,12 @@ fn draw_graphs(canvas: &mut Canvas, area: Rect, played: Played<'_>) {
             span,
         );
         let y = area.bottom() - canvas.units(6.0) - foot + canvas.units(2.0);
-        let [begins, ends] = [span.from, span.to].map(clock_of);
+        let [begins, ends] =
+            [span.from, span.to].map(|tick| clock(match_time(tick, facts.tick_ms)));
         canvas.text((x, y), &begins, size, Weight::Regular, theme::FAINT);
         let at = (x + wide - canvas.measure(&ends, size, Weight::Regular), y);
         canvas.text(at, &ends, size, Weight::Regular, theme::FAINT);
     }
-}
-
-/// A tick as match time.
-fn clock_of(tick: u64) -> String {
-    clock(Duration::from_secs(tick / SECOND))
 }
 
 /// A panel with a heading in the middle of the window. Returns the room below the heading.

@@ -310,6 +310,7 @@ impl Game {
         self.peer.leave();
         self.leaving.get_or_insert(self.now);
         self.over = Over::Nothing;
+        self.talk.cancel();
     }
 
     /// Surrenders on the second call: the seat is defeated, and its player may see all.
@@ -342,6 +343,9 @@ impl Game {
         if input.hit(KeyCode::F3) {
             self.shows_network ^= true;
         }
+        if self.leaving.is_some() {
+            return;
+        }
         if input.hit(KeyCode::F1) {
             self.over = match self.over {
                 Over::Help => Over::Nothing,
@@ -349,7 +353,7 @@ impl Game {
             };
         }
         let uses_escape = self.table.as_ref().is_some_and(Table::uses_escape);
-        let points = self.table.as_ref().is_some_and(Table::has_crosshair);
+        let uses_enter = self.table.as_ref().is_some_and(Table::uses_enter);
         if input.hit(KeyCode::Escape) {
             self.over = match self.over {
                 Over::Nothing if uses_escape => Over::Nothing,
@@ -364,7 +368,7 @@ impl Game {
         if self.over != Over::Nothing {
             return;
         }
-        if input.hit(KeyCode::Enter) && !points {
+        if input.hit(KeyCode::Enter) && !uses_enter {
             self.talk.begin();
         }
         if input.hit(KeyCode::P) {
@@ -423,6 +427,7 @@ impl Game {
         let status = self.peer.game().status();
         let lasting = match self.ended {
             Some(_) => self.table.as_ref().map(|_| network::banner_after_end()),
+            None if self.leaving.is_some() => Some(network::banner_while_leaving()),
             None => {
                 let stats = matches!(status, Status::Stalled { .. }).then(|| self.stats());
                 network::banner_for_status(&status, &self.facts, (&self.seats, stats.flatten()))
@@ -431,8 +436,8 @@ impl Game {
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;
         let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
-        // The choice says the same.
-        let newest = newest.filter(|_| self.over != Over::Ways);
+        // The choice says the same, and after leaving it means nothing.
+        let newest = newest.filter(|_| self.over != Over::Ways && self.leaving.is_none());
         if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
             network::draw_banner(canvas, banner, right);
         }
@@ -593,7 +598,15 @@ impl Screen for Game {
             self.peer.game().source().chat(&text);
         }
         self.draw_message(canvas);
-        if self.draw_over(input, canvas) {
+        // A key of the chat line must not answer a panel that has just opened.
+        let mouse_only = Input {
+            keys: Vec::new(),
+            typed: String::new(),
+            pasted: None,
+            ..input.clone()
+        };
+        let active = if typing { &mouse_only } else { input };
+        if self.draw_over(active, canvas) {
             return Next::Back;
         }
         // A player that left by the menu returns straight to the menu below.

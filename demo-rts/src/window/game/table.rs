@@ -35,8 +35,8 @@ pub struct Table {
     asking: Option<(Id, Duration)>,
     /// Whether the keyboard points, at the middle of the view.
     crosshair: bool,
-    /// The panels of the last frame, and whether the selection panel was shown.
-    panels: Option<(Layout, bool)>,
+    /// The panels of the last frame that were drawn.
+    panels: Option<Layout>,
 }
 
 /// What a frame needs to know.
@@ -96,8 +96,8 @@ impl Table {
     pub fn shows(&self, tile: Tile) -> bool {
         let place = place_of(tile.centre());
         let at = self.camera.to_window(place);
-        let covers = |(layout, chosen): &(Layout, bool)| layout.covers(at, *chosen);
-        self.camera.sees(place, 0.0) && !self.panels.as_ref().is_some_and(covers)
+        let covered = self.panels.is_some_and(|panels| panels.covers(at));
+        self.camera.sees(place, 0.0) && !covered
     }
 
     /// Whether Escape has a meaning for the table: an order in hand, a page of the card, a selection.
@@ -122,16 +122,13 @@ impl Table {
             ..Input::default()
         };
         let active = if around.covered { &quiet } else { input };
-        let pointed = self.pointed(active);
+        let panels = self.drawn_of(layout, around.world);
+        self.panels = Some(panels);
+        let pointed = self.pointed(active, &panels);
         let input = &pointed;
         let mut requests = Vec::new();
         self.camera.fit(canvas.whole(), canvas.scale());
-        let chosen = self
-            .hand
-            .as_ref()
-            .is_some_and(|hand| !hand.selection().is_empty());
-        let covered = input.mouse.is_none_or(|at| layout.covers(at, chosen));
-        self.panels = Some((layout, chosen));
+        let covered = input.mouse.is_none_or(|at| panels.covers(at));
         let arrows = !self.memory.has_focus();
         self.camera.steer(input, around.settings, covered, arrows);
         self.scene.pass(input.seconds);
@@ -145,6 +142,9 @@ impl Table {
                 alpha: around.alpha,
             };
             let before = hand.selection().to_vec();
+            if around.covered {
+                hand.drop_box();
+            }
             requests.extend(hand.mouse(input, sight, covered));
             if hand.selection().is_empty() || hand.selection() != before {
                 self.page = Page::Main;
@@ -162,12 +162,20 @@ impl Table {
         requests
     }
 
+    /// The panels that are drawn.
+    fn drawn_of(&self, layout: Layout, world: &World) -> Layout {
+        let hand = self.hand.as_ref();
+        let hand = hand.filter(|hand| !hand.selection().is_empty());
+        let has_card = hand.is_some_and(|hand| !card::card(hand, self.page, world).is_empty());
+        layout.with(hand.is_some(), has_card)
+    }
+
     fn selection(&self) -> &[Id] {
         self.hand.as_ref().map_or(&[], Hand::selection)
     }
 
     /// The input, with the keyboard's clicks at the middle of the view while the keyboard points.
-    fn pointed(&mut self, input: &Input) -> Input {
+    fn pointed(&mut self, input: &Input, panels: &Layout) -> Input {
         let mut input = input.clone();
         if input.hit(KeyCode::F4) {
             self.crosshair ^= true;
@@ -176,7 +184,11 @@ impl Table {
             return input;
         }
         let at = self.camera.view.centre();
-        input.mouse = Some(at);
+        let rests = input.pressed.is_empty() && input.released.is_empty() && input.holds.is_empty();
+        // The mouse still uses the panels.
+        if rests || !input.mouse.is_some_and(|mouse| panels.covers(mouse)) {
+            input.mouse = Some(at);
+        }
         let click = |button, with: Modifiers| Click {
             button,
             at,
@@ -188,15 +200,18 @@ impl Table {
             input.pressed.push(click);
             input.released.push(click);
         }
-        if let Some(with) = input.hit_with(KeyCode::Enter) {
+        // With the focus on a button, Enter presses that. No button answers to Space.
+        if let Some(with) = input.hit_with(KeyCode::Enter)
+            && !self.memory.has_focus()
+        {
             input.pressed.push(click(MouseButton::Right, with));
         }
         input
     }
 
-    /// Whether the keyboard points, so that Enter orders.
-    pub fn has_crosshair(&self) -> bool {
-        self.crosshair
+    /// Whether Enter has a meaning for the table: it presses the focused button, or orders where the keyboard points.
+    pub fn uses_enter(&self) -> bool {
+        self.crosshair || self.memory.has_focus()
     }
 
     fn press_keys(&mut self, input: &Input, around: Around<'_>, requests: &mut Vec<Request>) {
@@ -427,6 +442,9 @@ impl Table {
         }
         if let (Some(ids), Some(hand)) = (asked.select, &mut self.hand) {
             hand.select(ids);
+        }
+        if let Some(hand) = self.hand.as_mut().filter(|_| asked.cancels) {
+            hand.mode = Mode::Free;
         }
         if let Some((at, with)) = asked.order {
             requests.extend(self.order_on_map(at, around.world, with.shift));

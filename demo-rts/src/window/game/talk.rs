@@ -27,6 +27,10 @@ impl Talk {
         self.memory.focus(0);
     }
 
+    pub fn cancel(&mut self) {
+        self.typed = None;
+    }
+
     /// Shows the lines that are new in the log.
     pub fn follow(&mut self, facts: &Facts, now: Duration) {
         let new = facts.notes_added.saturating_sub(self.seen) as usize;
@@ -58,7 +62,7 @@ impl Talk {
         ui.finish();
         let sent = typed.entered.then(|| text.trim().to_owned());
         if typed.entered || input.hit(KeyCode::Escape) {
-            self.typed = None;
+            self.cancel();
         }
         sent.filter(|text| !text.is_empty())
     }

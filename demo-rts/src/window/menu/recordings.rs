@@ -4,6 +4,7 @@ use crate::names::bot;
 use crate::window::places::setup_of;
 use crate::window::players::players_of;
 use crate::window::words::menu as words;
+use crate::words::match_time;
 use crate::world::{Setup, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};
 use replay::{Reader, WayBack};
@@ -103,19 +104,20 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
             ))
         }
     };
+    let time_of = |turns| {
+        let ticks = reader.ticks_before(TurnNumber(turns));
+        match_time(ticks, start.terms.plan.tick_ms)
+    };
     Ok(Content {
         match_id: start.match_id,
         players,
         peers: start.roster.iter().map(|peer| peer.peer).collect(),
         setup,
-        length: reader.time_of(TurnNumber(reader.turns())),
+        length: time_of(reader.turns()),
         result,
         is_over: reader.end().is_some(),
         build: start.build.clone(),
-        continued: reader
-            .continuations()
-            .last()
-            .map(|at| reader.time_of(TurnNumber(at.turns))),
+        continued: reader.continuations().last().map(|at| time_of(at.turns)),
         damage,
     })
 }

@@ -312,7 +312,7 @@ fn the_keyboard_alone_starts_a_skirmish_with_a_recording() {
 
 #[test]
 fn a_recording_is_played_on_and_listed_by_its_player() {
-    use crate::window::words::viewer;
+    use crate::window::words::{self as game, viewer};
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.key(KeyCode::Enter);
@@ -347,10 +347,14 @@ fn a_recording_is_played_on_and_listed_by_its_player() {
     // The clock of the match continues from there.
     desk.until_it_shows("0:02");
     assert_eq!(desk.screens.len(), 4, "the viewer is below");
-    drop(desk);
-    let mut desk = Desk::new(folder.path(), "Eve");
-    desk.press(words::WATCH);
+    desk.key(KeyCode::Escape);
+    desk.press(game::LEAVE_MATCH);
+    desk.press(game::LEAVE_IT);
+    desk.until_it_shows("turn 12 of");
+    desk.key(KeyCode::Escape);
+    // The page reads the folder again.
     desk.until_it_shows("Eve and 3 bots");
+    assert!(desk.shows(words::CHOOSE_ONE));
     let line = desk
         .texts()
         .into_iter()

@@ -18,6 +18,8 @@ pub struct Watching {
     recordings: Recordings,
     chosen: Option<usize>,
     first: usize,
+    /// A viewer is above this page, from which matches may be played on.
+    is_covered: bool,
     /// The replay that will be shown next.
     opening: Option<Opening>,
     message: String,
@@ -28,14 +30,21 @@ impl Watching {
         let mut memory = Memory::default();
         memory.focus(0);
         Watching {
-            recordings: Recordings::of(front.places.replays(), Which::All),
+            recordings: recordings_of(&front),
             front,
             memory,
             chosen: None,
             first: 0,
+            is_covered: false,
             opening: None,
             message: String::new(),
         }
+    }
+
+    /// Reads the folder again: there may be new recordings.
+    fn come_back(&mut self) {
+        self.recordings = recordings_of(&self.front);
+        (self.chosen, self.first) = (None, 0);
     }
 
     fn watch(&mut self) {
@@ -57,7 +66,10 @@ impl Watching {
         };
         self.opening = None;
         match done {
-            Ok(opened) => Next::Push(self.front.viewer(opened)),
+            Ok(opened) => {
+                self.is_covered = true;
+                Next::Push(self.front.viewer(opened))
+            }
             Err(why) => {
                 self.message = sentence(&why.to_string());
                 Next::Stay
@@ -70,6 +82,9 @@ impl Screen for Watching {
     fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
         let front = self.front.clone();
         front.draw_ground(input, canvas);
+        if std::mem::take(&mut self.is_covered) {
+            self.come_back();
+        }
         self.recordings.poll();
         let before = self.chosen;
         let mut ui = Ui::new(canvas, input, &mut self.memory);
@@ -142,6 +157,10 @@ impl Screen for Watching {
         }
         self.opened()
     }
+}
+
+fn recordings_of(front: &Front) -> Recordings {
+    Recordings::of(front.places.replays(), Which::All)
 }
 
 fn line_of(recording: &Recording) -> String {

@@ -12,8 +12,14 @@ impl Viewer {
         let now = self.now;
         let flash = self.flash.as_ref().filter(|(_, until)| now < *until);
         let flash = flash.map(|(text, _)| text.clone());
-        let shows_trouble = self.reel.is_over() || now < TROUBLE;
-        let trouble = self.trouble().filter(|_| shows_trouble);
+        let trouble = self.trouble();
+        if self.trouble_since.as_ref().map(|(text, _)| text) != trouble.as_ref() {
+            self.trouble_since = trouble.map(|text| (text, now));
+        }
+        let trouble = self.trouble_since.as_ref();
+        let ends = self.reel.is_over();
+        let trouble = trouble.filter(|(_, since)| ends || now.saturating_sub(*since) < TROUBLE);
+        let trouble = trouble.map(|(text, _)| text.clone());
         let mut memory = Memory::default();
         let mut ui = Ui::new(canvas, input, &mut memory);
         ui.canvas.begin_above();
@@ -115,5 +121,5 @@ fn draw_help(ui: &mut Ui<'_>, plays_on: bool) {
     );
 }
 
-/// How long trouble with a file is shown at first.
+/// How long new trouble with a file is shown.
 const TROUBLE: std::time::Duration = std::time::Duration::from_secs(20);

@@ -74,6 +74,8 @@ pub struct Viewer {
     lane: Option<Lane>,
     list: List,
     flash: Option<(String, Duration)>,
+    /// What is wrong with the file, and since when that is known.
+    trouble_since: Option<(String, Duration)>,
     exporting: Option<Exporting>,
     #[cfg(feature = "window")]
     exit_report: desktop::ExitReport,
@@ -114,9 +116,12 @@ struct List {
     /// The number of events and the lane that the list was made from.
     of: Option<(usize, Option<Lane>)>,
     lines: Vec<String>,
-    ticks: Vec<u64>,
+    /// The event of each line, as an index into the survey's events.
+    events: Vec<usize>,
     first: usize,
     current: Option<usize>,
+    /// The line that was chosen last.
+    chosen: Option<usize>,
 }
 
 /// A replay that was read once and can be shown.
@@ -170,6 +175,7 @@ impl Viewer {
             lane: None,
             list: List::default(),
             flash: None,
+            trouble_since: None,
             exporting: None,
             #[cfg(feature = "window")]
             exit_report: desktop::ExitReport::default(),

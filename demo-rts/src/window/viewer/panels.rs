@@ -1,5 +1,6 @@
 //! Panels of the viewer: seats, timeline, graphs, events, help.
 
+use super::events::Event;
 use super::{Side, Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::game::camera::Place;
@@ -385,25 +386,38 @@ impl Viewer {
             );
             return;
         }
-        let passed = self.list.ticks.partition_point(|tick| *tick <= self.tick());
-        let current = passed.checked_sub(1);
+        let current = self.current_line();
         if current != self.list.current {
             self.list.current = current;
             // The current event stays visible, with later ones below it.
-            self.list.first = passed.saturating_sub(8);
+            self.list.first = current.map_or(0, |line| line.saturating_sub(7));
         }
         let mut chosen = current;
         let lines = &self.list.lines;
         let pressed = ui.list(rest, lines, &mut chosen, &mut self.list.first);
-        let tick = pressed.or(chosen.filter(|_| chosen != current));
-        if let Some(tick) = tick.and_then(|place| self.list.ticks.get(place)).copied() {
-            let mut events = self.survey.found.events.iter();
-            let event = events.find(|event| event.tick == tick).cloned();
-            match event {
-                Some(event) => self.go_to_event(&event),
-                None => self.go_to(tick),
-            }
+        let line = pressed.or(chosen.filter(|_| chosen != current));
+        if let Some(event) = line.and_then(|line| self.listed(line)).cloned() {
+            self.list.chosen = line;
+            self.go_to_event(&event);
         }
+    }
+
+    /// The event of a line.
+    fn listed(&self, line: usize) -> Option<&Event> {
+        let place = self.list.events.get(line)?;
+        self.survey.found.events.get(*place)
+    }
+
+    /// The line of the last event so far. Of several events in one tick, that is the chosen one, if there is one.
+    fn current_line(&self) -> Option<usize> {
+        let events = &self.survey.found.events;
+        let has_begun = |place: &usize| events[*place].tick <= self.tick();
+        let last = self.list.events.partition_point(has_begun).checked_sub(1)?;
+        let tick_of = |line| self.listed(line).map(|event| event.tick);
+        let chosen = self.list.chosen;
+        chosen
+            .filter(|line| tick_of(*line) == tick_of(last))
+            .or(Some(last))
     }
 
     /// Rebuilds the list if there are new events.
@@ -413,17 +427,18 @@ impl Viewer {
         if self.list.of == of {
             return;
         }
-        let shown = events
-            .iter()
-            .filter(|event| self.lane.is_none_or(|lane| event.lane() == lane));
-        let (lines, ticks) = shown
-            .map(|event| {
+        let shown = events.iter().enumerate();
+        let shown = shown.filter(|(_, event)| self.lane.is_none_or(|lane| event.lane() == lane));
+        let (lines, places) = shown
+            .map(|(place, event)| {
                 let clock = crate::words::clock(self.reel.time_of(event.tick));
                 let text = words::event(&event.what, event.at, &|seat| self.name(seat));
-                (format!("{clock}   {text}"), event.tick)
+                (format!("{clock}   {text}"), place)
             })
             .unzip();
-        (self.list.of, self.list.lines, self.list.ticks) = (of, lines, ticks);
+        (self.list.of, self.list.lines, self.list.events) = (of, lines, places);
+        // Its line may be another one now.
+        self.list.chosen = None;
     }
 }
 

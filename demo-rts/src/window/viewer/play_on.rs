@@ -66,7 +66,8 @@ impl Viewer {
         }
         self.going = Going::Still;
         let turn = self.reel.turn();
-        let time = self.reel.reader().time_of(lockstep::TurnNumber(turn));
+        let begun = self.reel.reader().ticks_before(lockstep::TurnNumber(turn));
+        let time = self.reel.time_of(begun);
         let names = self.names.clone().into_iter().collect();
         let page = PlayOn::new(
             &self.path,

@@ -1,6 +1,7 @@
 //! A replay with a world stepped tick by tick: it can stop within a turn and seek anywhere.
 
 use crate::window::clock::{now, since};
+use crate::words::match_time;
 use crate::world::{Effect, TICKS_PER_SECOND, World};
 use lockstep::log::Bundle;
 use lockstep::source::{Answer, TurnSource, Work};
@@ -159,25 +160,7 @@ impl Reel {
 
     /// The match time of a tick.
     pub fn time_of(&self, tick: u64) -> Duration {
-        let turn = self.turn_of(tick);
-        let begun = self.reader().ticks_before(TurnNumber(turn));
-        let into = u32::try_from(tick.saturating_sub(begun)).unwrap_or(0);
-        let plan = self.reader().plan_at(TurnNumber(turn)).plan;
-        self.reader().time_of(TurnNumber(turn)) + plan.tick() * into
-    }
-
-    /// The tick at a match time, under the turn plan of that time.
-    pub fn tick_at(&self, time: Duration) -> u64 {
-        let (mut least, mut most) = (0, self.ticks());
-        while least < most {
-            let middle = least + (most - least) / 2;
-            if self.time_of(middle) < time {
-                least = middle + 1;
-            } else {
-                most = middle;
-            }
-        }
-        least
+        match_time(tick, self.reader().start().terms.plan.tick_ms)
     }
 
     /// The last turn that begins at this tick or earlier.

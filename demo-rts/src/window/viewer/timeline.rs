@@ -101,14 +101,17 @@ impl Viewer {
             Going::On => "",
         };
         let place = words::place(self.reel.turn(), self.reel.turns(), tick);
+        let differs = self.survey.found.differs_after;
         let reading = match self.survey.is_running() {
+            _ if differs.is_some() => String::new(),
             true => words::reading(self.survey.reached() * 100 / ticks.max(1)),
-            false if self.survey.found.differs_after.is_some() => String::new(),
             false => words::agreed(self.survey.found.agreed),
         };
+        let differs = differs.map_or_else(String::new, words::differs_briefly);
         let lane = words::kind(self.lane.map(|lane| lane as usize));
         for (text, colour) in [
             (place.as_str(), theme::FAINT),
+            (differs.as_str(), theme::BAD),
             (status, theme::ACCENT),
             (lane.as_str(), theme::FAINT),
             (reading.as_str(), theme::FAINT),

@@ -125,6 +125,14 @@ pub fn differs(turns: u32) -> String {
     )
 }
 
+pub fn differs_briefly(turns: u32) -> String {
+    match turns {
+        0 => "differs from its start".to_owned(),
+        1 => "differs after 1 turn".to_owned(),
+        many => format!("differs after {many} turns"),
+    }
+}
+
 pub fn place(turn: u32, turns: u32, tick: u64) -> String {
     format!("turn {turn} of {turns}   tick {tick}")
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
+use crate::window::game::hand::{Aim, Mode};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
 use lockstep::{Seat, TurnNumber};
@@ -259,4 +260,50 @@ fn the_end_is_shown_and_printed_after_the_window_closes() {
     let report = player.exit_report.borrow();
     assert_eq!(report.code(), crate::exit::GOOD);
     assert!(!report.lines().is_empty(), "a result is printed");
+}
+
+#[test]
+fn a_key_of_the_chat_answers_no_panel() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.press(KeyCode::Enter);
+    assert!(player.game.talk.is_typing());
+    player.game.over = Over::Leave;
+    player.game.memory.focus(0);
+    player.press(KeyCode::Enter);
+    assert!(!player.game.talk.is_typing());
+    assert_eq!(player.game.over, Over::Leave);
+    player.press(KeyCode::Enter);
+    assert_eq!(player.game.over, Over::Nothing, "it is answered: stay");
+}
+
+#[test]
+fn enter_on_a_button_of_the_card_begins_no_chat() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    for key in [KeyCode::Period, KeyCode::Tab, KeyCode::Enter] {
+        player.press(key);
+    }
+    let table = player.game.table.as_ref().expect("there is a world");
+    let mode = table.hand.as_ref().map(|hand| hand.mode);
+    assert_eq!(mode, Some(Mode::Aim(Aim::Move)), "the first button");
+    assert!(!player.game.talk.is_typing());
+}
+
+#[test]
+fn leaving_is_told_and_ends_chat_and_pauses() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.game.leaving = Some(player.game.now);
+    player.frame(Input::default());
+    assert!(player.reads(words::LEAVING));
+    for key in [KeyCode::P, KeyCode::Enter, KeyCode::Escape] {
+        player.press(key);
+        assert!(!player.game.talk.is_typing());
+        assert_eq!(player.game.over, Over::Nothing);
+    }
+    let later = player.game.facts.tick + 20;
+    player.wait("the match is not paused", |player| {
+        player.game.facts.tick > later
+    });
 }

@@ -82,11 +82,11 @@ impl Sitting {
         requests
     }
 
-    fn drag(&mut self, from: (f32, f32), to: (f32, f32)) {
+    fn drag(&mut self, from: (f32, f32), to: (f32, f32), with: Modifiers) {
         let click = |at| Click {
             button: MouseButton::Left,
             at,
-            with: Modifiers::default(),
+            with,
             double: false,
         };
         self.frame(Input {
@@ -99,6 +99,38 @@ impl Sitting {
             released: vec![click(to)],
             ..Input::default()
         });
+    }
+
+    /// Presses the left button at the first place, and moves it to the second without a release.
+    fn hold(&mut self, from: (f32, f32), to: (f32, f32)) -> Vec<Request> {
+        let click = Click {
+            button: MouseButton::Left,
+            at: from,
+            with: PLAIN,
+            double: false,
+        };
+        let held = |at| Input {
+            mouse: Some(at),
+            holds: vec![MouseButton::Left],
+            ..Input::default()
+        };
+        let mut requests = self.frame(Input {
+            pressed: vec![click],
+            ..held(from)
+        });
+        requests.extend(self.frame(held(to)));
+        requests
+    }
+
+    fn enemy(&self) -> Id {
+        let mut units = self.world.units();
+        let enemy = units.find(|unit| unit.seat != Seat(0));
+        enemy.expect("two play").id
+    }
+
+    fn select(&mut self, id: Id) {
+        let hand = self.table.hand.as_mut().expect("a person plays");
+        hand.select(vec![id]);
     }
 
     fn hand(&self) -> &Hand {
@@ -135,7 +167,7 @@ impl Sitting {
         let most = |part: fn(&(f32, f32)) -> f32| pixels.iter().map(part).fold(f32::MIN, f32::max);
         let from = (least(|at| at.0) - 20.0, least(|at| at.1) - 20.0);
         let to = (most(|at| at.0) + 20.0, most(|at| at.1) + 20.0);
-        self.drag(from, to);
+        self.drag(from, to, PLAIN);
     }
 }
 
@@ -414,8 +446,121 @@ fn tiles_under_panels_are_not_shown() {
     assert!(sitting.table.shows(middle) && sitting.table.shows(card));
     assert!(!sitting.table.shows(small), "under the small map");
     let worker = sitting.own(Kind::Worker)[0];
-    let hand = sitting.table.hand.as_mut().expect("a person plays");
-    hand.select(vec![worker]);
+    sitting.select(worker);
     sitting.frame(Input::default());
     assert!(sitting.table.shows(middle) && !sitting.table.shows(card));
+    sitting.select(sitting.enemy());
+    sitting.frame(Input::default());
+    assert!(sitting.table.shows(card), "an enemy has no card");
+}
+
+#[test]
+fn enter_presses_the_focused_button_and_does_not_order_too() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::F4, PLAIN);
+    sitting.key(KeyCode::Tab, PLAIN);
+    // The first button selects all units of a kind.
+    assert_eq!(sitting.key(KeyCode::Enter, PLAIN), []);
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+}
+
+#[test]
+fn the_mouse_moves_the_view_on_the_small_map_while_the_keyboard_points() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.key(KeyCode::F4, PLAIN);
+    let map = Layout::new(&sitting.canvas, true).map;
+    sitting.hold((map.x + 9.0, map.y + 9.0), map.centre());
+    let middle = f32::from(sitting.world.map().size()) / 2.0;
+    let (x, y) = sitting.table.camera.centre;
+    assert!(
+        (x - middle).abs() < 2.0 && (y - middle).abs() < 2.0,
+        "{x} {y}"
+    );
+}
+
+#[test]
+fn an_order_on_the_small_map_does_not_move_the_view() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let map = Layout::new(&sitting.canvas, true).map;
+    let corner = (map.x + 9.0, map.y + 9.0);
+    sitting.select_workers();
+    sitting.click(MouseButton::Left, corner, PLAIN);
+    sitting.key(KeyCode::Home, PLAIN);
+    sitting.key(KeyCode::A, PLAIN);
+    let before = sitting.table.camera.centre;
+    let requests = sitting.hold(corner, corner);
+    assert!(
+        matches!(requests.as_slice(), [Request::Issue(_)]),
+        "{requests:?}"
+    );
+    assert_eq!(sitting.table.camera.centre, before);
+    sitting.click(MouseButton::Left, corner, PLAIN);
+    assert_ne!(sitting.table.camera.centre, before, "the next press does");
+}
+
+#[test]
+fn a_right_click_on_the_small_map_drops_the_order_in_hand() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let at = Layout::new(&sitting.canvas, true).map.centre();
+    sitting.select_workers();
+    for keys in [[KeyCode::A].as_slice(), &[KeyCode::B, KeyCode::H]] {
+        keys.iter().for_each(|key| drop(sitting.key(*key, PLAIN)));
+        assert_ne!(sitting.hand().mode, Mode::Free);
+        assert_eq!(sitting.click(MouseButton::Right, at, PLAIN), []);
+        assert_eq!(sitting.hand().mode, Mode::Free);
+    }
+}
+
+#[test]
+fn a_control_group_has_no_enemies() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select(sitting.enemy());
+    for with in [CONTROL, SHIFT] {
+        sitting.key(KeyCode::Key1, with);
+        assert_eq!(sitting.hand().groups()[1], []);
+    }
+}
+
+#[test]
+fn a_box_ends_when_the_table_is_covered() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let (from, to) = ((300.0, 200.0), (600.0, 400.0));
+    sitting.hold(from, to);
+    let over = Input {
+        mouse: Some(to),
+        ..Input::default()
+    };
+    let is_drawn = |sitting: &Sitting| {
+        sitting
+            .hand()
+            .drawn_box(&sitting.table.camera, &over)
+            .is_some()
+    };
+    assert!(is_drawn(&sitting));
+    sitting.covered = true;
+    sitting.frame(Input::default());
+    assert!(!is_drawn(&sitting));
+}
+
+#[test]
+fn shift_adds_only_own_units_and_only_a_click_removes_one() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    let workers = sitting.own(Kind::Worker);
+    let around = |at: (f32, f32)| ((at.0 - 9.0, at.1 - 9.0), (at.0 + 9.0, at.1 + 9.0));
+    let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
+    let (from, to) = around(hall);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a box on a building");
+    sitting.click(MouseButton::Left, hall, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a click on a building");
+    let one = sitting.pixel(workers[0]);
+    let (from, to) = around(one);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers, "a box around one");
+    sitting.click(MouseButton::Left, one, SHIFT);
+    assert_eq!(sitting.hand().selection(), &workers[1..]);
+    sitting.drag(from, to, SHIFT);
+    assert_eq!(sitting.hand().selection(), workers);
 }

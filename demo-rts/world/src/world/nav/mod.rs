@@ -72,8 +72,8 @@ struct Open {
 pub type FieldId = sim::Id;
 
 impl Nav {
-    /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles blocked of which `blocked`
     /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles that `blocked` names blocked.
+    ///
     /// # Panics
     /// If the size is out of range.
     pub fn new(size: u16, blocked: impl Fn(Tile) -> bool) -> Self {
