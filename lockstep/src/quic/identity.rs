@@ -143,6 +143,7 @@ impl Identity {
                 path: path.clone(),
                 source,
             })?;
+            sync_folder(&path);
             secret
         } else {
             match parse(&text) {
@@ -355,6 +356,16 @@ fn write(file: &mut File, secret: &[u8; 32]) -> io::Result<()> {
         file.rewind()?;
     }
     written
+}
+
+/// Has the disk keep the file's name too, where folders can be synced: a match is found again by its key.
+fn sync_folder(file: &Path) {
+    #[cfg(unix)]
+    if let Some(Ok(folder)) = file.parent().map(File::open) {
+        folder.sync_all().ok();
+    }
+    #[cfg(not(unix))]
+    let _ = file;
 }
 
 const FIRST_LINE: &str = "lockstep identity 1";
