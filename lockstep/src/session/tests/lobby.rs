@@ -198,6 +198,27 @@ fn guest_that_comes_after_a_failed_start_begins_with_the_others() {
     }
 }
 
+#[test]
+fn host_that_is_not_ready_any_more_stays_so_after_a_failed_start() {
+    let mut net = in_the_lobby();
+    net.links.silent = vec![1];
+    joins(&mut net, 2, 20);
+    net.run(net.now() + Duration::from_secs(1));
+    net.input(0, Input::Ready(false));
+    net.run(net.now() + Duration::from_secs(14));
+    let host_is_ready = |net: &Net| {
+        let here = lobbies(net, 0).pop().expect("a lobby");
+        here.iter().any(|peer| peer.peer == id(0) && peer.ready)
+    };
+    assert!(!host_is_ready(&net));
+    joins(&mut net, 3, 30);
+    net.run(net.now() + Duration::from_secs(20));
+    assert_eq!(net.peers[0].turns.len(), 0);
+    net.input(0, Input::Ready(true));
+    net.run(net.now() + Duration::from_secs(20));
+    assert_eq!(net.peers[0].turns.len(), 30);
+}
+
 /// A guest that is admitted to this attempt.
 fn admitted_to(attempt: u32) -> Net {
     let mut net = Net::new(2, Plan::default(), None);
