@@ -146,6 +146,11 @@ pub(super) trait Base: Send {
         None
     }
 
+    /// Turns that the host's world has executed before it hosted, and its checksum.
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        None
+    }
+
     /// Whether the host goes on as a joiner where the lobby comes to nothing.
     fn searches_on(&self) -> bool {
         false

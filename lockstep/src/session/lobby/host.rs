@@ -328,6 +328,10 @@ impl HostSide {
         self.base.into_context()
     }
 
+    pub(super) fn executed(&self) -> Option<(u32, Checksum)> {
+        self.base.executed()
+    }
+
     fn comes_to_nothing(&self, why: EndReason) -> Step {
         match self.base.searches_on() {
             true => Step::SearchOn(why),

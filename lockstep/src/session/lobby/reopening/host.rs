@@ -17,6 +17,7 @@ use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
+use sim::Checksum;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -246,6 +247,10 @@ impl Base for ReopeningHost {
 
     fn into_context(self: Box<Self>) -> Option<RejoinContext> {
         Some(self.context)
+    }
+
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        self.context.executed()
     }
 
     fn searches_on(&self) -> bool {
