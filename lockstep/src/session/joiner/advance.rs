@@ -163,7 +163,7 @@ impl Joiner {
         };
         let cut = decision.change.value.cut;
         let late = log.confirmed().turns() < cut;
-        if !decision.reopens && late && self.ends.is_behind(cut, log.ahead()) {
+        if !decision.reopens && late && self.ends.is_behind(cut, log) {
             self.stage = Stage::Following;
         }
     }

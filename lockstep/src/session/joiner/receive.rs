@@ -97,7 +97,7 @@ impl Joiner {
             return;
         };
         let (head, joins) = (known.log.ahead(), known.joins(core));
-        let late = self.ends.is_behind(change.value.cut, head);
+        let late = self.ends.is_behind(change.value.cut, &known.log);
         if !late && takes_decision(&change, joins, head, core.signer.as_ref()) {
             self.decide(change);
         }
@@ -294,7 +294,7 @@ impl Joiner {
             _ => None,
         };
         let log = &mut known.log;
-        let over_at = self.ends.of_quorum(log.ahead()).map(|end| end.turns);
+        let over_at = self.ends.of_quorum(log).map(|end| end.turns);
         let (before, unconfirmed) = (log.ahead().turns(), log.has_unconfirmed());
         let page = Page {
             now: core.now,
