@@ -112,7 +112,7 @@ impl Joiner {
 
     pub(crate) fn probe_answered(&mut self, core: &mut Core, link: LinkId, sent_us: u64) {
         core.hears(link);
-        self.sources.probe_answered(core.now, sent_us);
+        self.sources.probe_answered(core.now, link, sent_us);
     }
 
     /// Takes an answer on the bulk channel.

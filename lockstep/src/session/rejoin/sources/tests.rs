@@ -131,6 +131,36 @@ fn answers_count_where_they_are_awaited() {
 }
 
 #[test]
+fn only_probes_of_the_source_that_it_was_sent_tell_how_far_it_is() {
+    let (mut sources, links) = (sources(), [link(1, 0), link(2, 0)]);
+    let answered = |sources: &mut Sources, ms, link, sent_us| {
+        sources.probe_answered(at(ms), LinkId(link), sent_us);
+        sources.one_way()
+    };
+    assert_eq!(choose(&mut sources, 100, &links, None), Some(2));
+    assert_eq!(answered(&mut sources, 200, 1, 100_000), at(0), "elsewhere");
+    assert_eq!(answered(&mut sources, 200, 2, 200_000), at(0), "unasked");
+    let probe = Checked::ToProbe(LinkId(2));
+    assert_eq!(sources.check(at(400), &links, false), probe);
+    assert_eq!(answered(&mut sources, 600, 2, 100_000), at(250));
+    assert_eq!(answered(&mut sources, 640, 2, 400_000), at(120));
+    assert_eq!(sources.check(at(700), &links, false), probe);
+    assert_eq!(answered(&mut sources, 900, 2, 400_000), at(120), "again");
+    sources.pass_over(at(900));
+    assert_eq!(choose(&mut sources, 900, &links, None), Some(1));
+    assert_eq!(sources.one_way(), at(0), "another source");
+    // Answers to the oldest of many probes come too late.
+    for ms in (1_200..).step_by(300).take(PROBES) {
+        let links = [link(1, ms)];
+        assert_eq!(
+            sources.check(at(ms), &links, false),
+            Checked::ToProbe(LinkId(1))
+        );
+    }
+    assert_eq!(answered(&mut sources, 3_400, 1, 900_000), at(0));
+}
+
+#[test]
 fn two_joiners_that_ask_each_other_have_found_no_match() {
     let (mut sources, links) = (sources(), [link(1, 0)]);
     choose(&mut sources, 20_000, &links, None);
