@@ -90,7 +90,10 @@ impl Joiner {
             .follow
             .confirm(core.now, log, decided, unexecuted, signer)
         {
-            Confirmed::More => self.sources.reset_failures(),
+            Confirmed::More => {
+                self.sources.reset_failures();
+                self.gathering.fetched(core.now);
+            }
             Confirmed::Unattested => self.mistrust_log(core, false),
             Confirmed::Stuck => self.back_off(core),
             Confirmed::Waits => {

@@ -176,10 +176,11 @@ impl Joiner {
                 self.page(core, &records, &batches);
             }
             Ok(Answer::Snapshot { offset, bytes }) => {
-                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known)
-                    && let Err(fault) = fetch.piece(offset, &bytes, known.log.verified())
-                {
-                    self.distrust(core, fault);
+                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known) {
+                    match fetch.piece(offset, &bytes, known.log.verified()) {
+                        Ok(()) => self.gathering.fetched(core.now),
+                        Err(fault) => self.distrust(core, fault),
+                    }
                 }
             }
             // Without a log of its own it has nothing to say where the match is reopened. It asks again once the match

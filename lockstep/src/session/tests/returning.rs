@@ -28,6 +28,32 @@ fn joiner_that_sleeps_does_not_give_up() {
 }
 
 #[test]
+fn joiner_that_was_turned_away_does_not_end_while_it_fetches_or_sleeps() {
+    // It would end before its world is begun.
+    for (by_ms, asleep) in [(260, 0), (1_000, 60)] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        net.run(Duration::from_secs(25));
+        net.restart(2, 99, Vec::new(), &[1]);
+        let session = net.session_mut(2);
+        let Phase::Rejoin(joiner) = std::mem::replace(&mut session.phase, Phase::Over) else {
+            panic!("it looks for the match");
+        };
+        let mut context = joiner.into_context();
+        let why = EndReason::LobbyClosed;
+        context.otherwise = Some((why.clone(), Duration::from_millis(by_ms)));
+        let joiner = Joiner::resumed(&session.core, context, why);
+        session.phase = Phase::Rejoin(Box::new(joiner));
+        net.run(net.now() + Duration::from_millis(60));
+        net.stop(2, Duration::from_secs(asleep));
+        net.run(net.now() + Duration::from_secs(15));
+        assert!(net.ends().is_empty(), "{:?}", net.ends());
+        assert_eq!(net.causes(2), [RosterCause::Rejoined], "by {by_ms} ms");
+    }
+}
+
+#[test]
 fn a_peer_alone_that_sleeps_once_it_has_admitted_a_joiner_goes_on_with_it() {
     for asleep_after in (0..800).step_by(40) {
         let mut net = Net::new(2, Plan::default(), None);
