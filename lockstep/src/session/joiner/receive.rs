@@ -70,6 +70,10 @@ impl Joiner {
             };
             self.sources.refused(dialled, why.clone())
         });
+        // It is asked again in a while: its player may leave that match for this one.
+        if why == JoinRefused::OtherMatch && self.sources.link() == Some(link) {
+            self.pass_over(core);
+        }
         core.close(link);
         match by_all {
             true => Next::End(EndReason::Refused(why)),

@@ -451,12 +451,15 @@ impl Lobby {
     }
 }
 
-/// A joiner may learn of the start before this peer does, or may look for another match: it is told that there is nothing
-/// to fetch here. Whether it asked for that.
-fn decline(core: &mut Core, link: LinkId, bytes: &[u8]) -> bool {
-    let asks = decode::<Ask>(bytes).is_ok();
-    if asks {
-        core.send_bulk(link, encode(&Answer::Nothing));
+/// A joiner may learn of the start before this peer does: it is told that there is nothing to fetch here. A joiner that
+/// looks for another match is refused. Whether it asked for that.
+fn decline(core: &mut Core, link: LinkId, match_id: MatchId, bytes: &[u8]) -> bool {
+    match decode::<Ask>(bytes) {
+        Ok(Ask::Outline { match_id: asked }) if asked != match_id => {
+            core.refuse(link, JoinRefused::OtherMatch);
+        }
+        Ok(_) => core.send_bulk(link, encode(&Answer::Nothing)),
+        Err(_) => return false,
     }
-    asks
+    true
 }

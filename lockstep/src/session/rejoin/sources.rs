@@ -20,6 +20,8 @@ const UNHEARD: Duration = Duration::from_secs(3);
 const PROBES: usize = 8;
 /// The joiner gives up where no peer that has the match was reached for so long.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
+/// A peer that does not look for the match, and has nothing of it, puts that off for so long: it may have it soon, or never.
+const NOTHING_YET: Duration = Duration::from_secs(60);
 /// A peer that lacks the match may have it so much later: it may be a joiner itself.
 pub(super) const NO_HELP: Duration = Duration::from_secs(2);
 /// A peer is passed over for longer after each failure, up to so many times as long as after the first.
@@ -41,6 +43,8 @@ pub(crate) struct Sources {
     reached_at: Duration,
     /// and one that had something to answer with.
     helped_at: Duration,
+    /// When the first one answered since that had nothing.
+    nothing_since: Option<Duration>,
 }
 
 struct Known {
@@ -154,6 +158,7 @@ impl Sources {
             source: None,
             reached_at: now,
             helped_at: now,
+            nothing_since: None,
         }
     }
 
@@ -161,6 +166,9 @@ impl Sources {
     pub(crate) fn skip(&mut self, now: Duration, away: Duration) {
         self.reached_at += away;
         self.helped_at += away;
+        if let Some(since) = &mut self.nothing_since {
+            *since += away;
+        }
         if let Some(source) = &mut self.source {
             source.moved_at += away;
             source.asked_at += away;
@@ -299,10 +307,11 @@ impl Sources {
         // Two that look for the match have not found it. A peer that does not look for it, and has nothing yet, has.
         let helps = !matches!(answer, Answered::Nothing | Answered::Branch);
         if helps {
-            self.helped_at = now;
+            (self.helped_at, self.nothing_since) = (now, None);
         }
         let is_branch = answer == Answered::Branch;
-        if helps || !is_branch && !is_joiner(&self.joiners, source.peer, now) {
+        let may_have = helps || !is_branch && !is_joiner(&self.joiners, source.peer, now);
+        if may_have && (helps || now < *self.nothing_since.get_or_insert(now) + NOTHING_YET) {
             self.reached_at = self.reached_at.max(now);
         }
         match answer {

@@ -326,7 +326,7 @@ impl Base for NewMatch {
     }
 
     fn bulk(&mut self, core: &mut Core, _: Standing<'_>, link: LinkId, bytes: &[u8]) -> Next {
-        match decline(core, link, bytes) {
+        match decline(core, link, self.config.match_id, bytes) {
             true => Next::Stay,
             false => Next::Fault(Fault::OutOfPlace),
         }

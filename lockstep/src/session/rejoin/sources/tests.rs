@@ -182,6 +182,29 @@ fn two_joiners_that_ask_each_other_have_found_no_match() {
 }
 
 #[test]
+fn peers_that_never_have_anything_hold_no_joiner() {
+    let (mut sources, links) = (sources(), [link(1, 0)]);
+    let answers = |sources: &mut Sources, seconds: u64, answer| {
+        let ms = seconds * 1_000;
+        choose(sources, ms, &links, None);
+        sources.answered(at(ms), answer, None);
+        sources.pass_over(at(ms));
+        sources.gives_up(at(ms))
+    };
+    let given_up = |sources: &mut Sources, from: u64| {
+        let mut seconds = (from..from + 1_000).step_by(2);
+        seconds.find(|at| answers(sources, *at, Answered::Nothing))
+    };
+    assert_eq!(given_up(&mut sources, 0), Some(88));
+    assert!(!answers(&mut sources, 100, Answered::Outline));
+    assert_eq!(given_up(&mut sources, 110), Some(198));
+    let mut slept = self::sources();
+    assert!(!answers(&mut slept, 0, Answered::Nothing));
+    slept.skip(at(500_000), at(500_000));
+    assert_eq!(given_up(&mut slept, 500), Some(588));
+}
+
+#[test]
 fn a_peer_that_is_asked_is_no_joiner_before_it_answers() {
     let (mut sources, match_id) = (sources(), MatchId([7; 16]));
     choose(&mut sources, 0, &[link(1, 0)], None);
