@@ -182,7 +182,8 @@ impl Session {
         match &mut self.phase {
             Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
             Phase::Rejoin(joiner) => joiner.detect_clock_gap(&self.core),
-            _ => {}
+            Phase::Lobby(lobby) => lobby.detect_clock_gap(&self.core),
+            Phase::Over => {}
         }
         self.take(input);
         self.drain_closed_links();

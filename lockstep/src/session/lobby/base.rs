@@ -230,6 +230,9 @@ pub(super) trait Base: Send {
         Next::Stay
     }
 
+    /// While its process stood still this peer has waited for no guest.
+    fn skip(&mut self, _away: Duration) {}
+
     /// Does what is due, whether or not an attempt is under way.
     fn advance(&mut self, _core: &mut Core, _room: &Room) {}
 

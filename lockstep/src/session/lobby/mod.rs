@@ -210,6 +210,13 @@ impl Lobby {
         }
     }
 
+    /// Comes before anything else is done with a new time.
+    pub(crate) fn detect_clock_gap(&mut self, core: &Core) {
+        if let Lobby::Host(host) = self {
+            host.detect_clock_gap(core);
+        }
+    }
+
     /// Whether other peers may be linked with this one.
     pub(crate) fn takes_links(&self) -> bool {
         match self {

@@ -398,6 +398,10 @@ impl Base for NewMatch {
         }
     }
 
+    fn skip(&mut self, away: Duration) {
+        self.reveal_until += away;
+    }
+
     fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {
         Some((self.reveal_until, self.draw.silent()))
     }

@@ -387,6 +387,11 @@ impl Base for ReopeningHost {
         probe_proved(core, &mut self.probe, &self.context, link);
     }
 
+    fn skip(&mut self, away: Duration) {
+        self.opened_at += away;
+        self.settlement.skip(away);
+    }
+
     fn advance(&mut self, core: &mut Core, room: &Room) {
         let here = |peer| room.guest(peer).is_some();
         probe_others(core, &mut self.probe, &self.context, here);
