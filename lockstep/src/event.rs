@@ -376,10 +376,15 @@ pub struct Ended {
 impl Ended {
     /// Before any world was built.
     pub(crate) fn without_world(reason: EndReason) -> Self {
+        Ended::outside(reason, None)
+    }
+
+    /// Without a part in the match: the world has only followed it, if there is one, and has `executed` so many turns.
+    pub(crate) fn outside(reason: EndReason, executed: Option<(u32, Checksum)>) -> Self {
         Ended {
             reason,
-            turns: 0,
-            checksum: None,
+            turns: executed.map_or(0, |(turns, _)| turns),
+            checksum: executed.map(|(_, checksum)| checksum),
             outcome: None,
             agreed: 0,
             of: 0,

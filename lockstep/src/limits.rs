@@ -17,6 +17,8 @@ pub(crate) fn room_of(command: usize) -> u32 {
 
 /// Peers that a match has at most.
 pub(crate) const MAX_PEERS: usize = 16;
+/// Ends of one peer that are taken: a correct peer signs one more each time that turns are taken back, for one cheat more.
+pub(crate) const MOST_ENDS: usize = MAX_PEERS;
 
 /// Every bound on what others can make us hold or do. Crossing one names the peer that did.
 #[derive(Clone, Debug, PartialEq, Eq)]

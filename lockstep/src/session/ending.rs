@@ -2,7 +2,7 @@
 
 use super::timers::{Timer, Timers};
 use super::wire::Control;
-use crate::limits::MAX_PEERS;
+use crate::limits::MOST_ENDS;
 use crate::log::{End, Peers};
 use crate::{EndReason, Plan};
 use sim::{Checksum, Outcome};
@@ -19,9 +19,6 @@ const END_WAIT_FOR_CHANGE: Duration = Duration::from_secs(15);
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
-
-/// Ends of one peer that are taken: a correct peer signs one more each time that turns are taken back, for one cheat more.
-const MOST_ENDS: usize = MAX_PEERS;
 
 pub(crate) struct Ending {
     leaving: Option<Leaving>,

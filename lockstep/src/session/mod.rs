@@ -182,7 +182,8 @@ impl Session {
         match &mut self.phase {
             Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
             Phase::Rejoin(joiner) => joiner.detect_clock_gap(&self.core),
-            _ => {}
+            Phase::Lobby(lobby) => lobby.detect_clock_gap(&self.core),
+            Phase::Over => {}
         }
         self.take(input);
         self.drain_closed_links();
@@ -577,9 +578,10 @@ impl Session {
             }
             Step::Gather(link) => {
                 let context = self.take_context();
+                let executed = context.executed();
                 match Lobby::gather(&mut self.core, context, link) {
                     Ok(lobby) => self.phase = Phase::Lobby(Box::new(lobby)),
-                    Err(reason) => self.end(reason),
+                    Err(reason) => self.end_as(Ended::outside(reason, executed)),
                 }
             }
             Step::End(reason) => {
@@ -604,8 +606,9 @@ impl Session {
     /// The lobby gives way to what it has come to.
     fn leave_lobby(&mut self, come_to: impl FnOnce(Lobby, &mut Core) -> Step) {
         if let Phase::Lobby(lobby) = std::mem::replace(&mut self.phase, Phase::Over) {
+            let executed = lobby.executed();
             match come_to(*lobby, &mut self.core) {
-                Step::End(reason) => self.end(reason),
+                Step::End(reason) => self.end_as(Ended::outside(reason, executed)),
                 step => self.step(step),
             }
         }
@@ -613,14 +616,17 @@ impl Session {
 
     /// It is over before this peer has a part in it.
     fn end(&mut self, reason: EndReason) {
+        self.end_as(match &self.phase {
+            Phase::Rejoin(joiner) => joiner.ended(reason),
+            Phase::Lobby(lobby) => Ended::outside(reason, lobby.executed()),
+            Phase::Playing(_) | Phase::Over => Ended::without_world(reason),
+        });
+    }
+
+    fn end_as(&mut self, ended: Ended) {
         for link in self.core.links.keys().copied().collect::<Vec<_>>() {
             self.core.close(link);
         }
-        let ended = match &self.phase {
-            Phase::Rejoin(joiner) => joiner.ended(reason),
-            Phase::Lobby(lobby) => lobby.ended(reason),
-            Phase::Playing(_) | Phase::Over => Ended::without_world(reason),
-        };
         self.core.event(Event::Ended(ended));
         self.phase = Phase::Over;
     }

@@ -82,12 +82,14 @@ impl Serving<'_> {
             return self.send(link, &Answer::Nothing);
         };
         if self.playing.match_id() != match_id {
-            let change = self.playing.leaves(match_id);
-            let answer = change.map_or(Answer::Nothing, |change| Answer::Branch {
+            let Some(change) = self.playing.leaves(match_id) else {
+                return self.core.refuse(link, JoinRefused::OtherMatch);
+            };
+            let answer = Answer::Branch {
                 start: encoded(start),
                 change: encode_change(change),
                 match_id: self.playing.match_id(),
-            });
+            };
             return self.send(link, &answer);
         }
         let signed = self.playing.signed_snapshot();

@@ -90,7 +90,10 @@ impl Joiner {
             .follow
             .confirm(core.now, log, decided, unexecuted, signer)
         {
-            Confirmed::More => self.sources.reset_failures(),
+            Confirmed::More => {
+                self.sources.reset_failures();
+                self.gathering.fetched(core.now);
+            }
             Confirmed::Unattested => self.mistrust_log(core, false),
             Confirmed::Stuck => self.back_off(core),
             Confirmed::Waits => {
@@ -163,7 +166,7 @@ impl Joiner {
         };
         let cut = decision.change.value.cut;
         let late = log.confirmed().turns() < cut;
-        if !decision.reopens && late && self.ends.is_behind(cut, log.ahead()) {
+        if !decision.reopens && late && self.ends.is_behind(cut, log) {
             self.stage = Stage::Following;
         }
     }

@@ -279,6 +279,7 @@ impl Joiner {
             return;
         }
         self.sources.skip(core.now, away);
+        self.gathering.skip(away);
         self.quorum.skip(away);
         self.follow.skip(away);
         if let Stage::Fetching(fetch) = &mut self.stage {

@@ -70,6 +70,10 @@ impl Joiner {
             };
             self.sources.refused(dialled, why.clone())
         });
+        // It is asked again in a while: its player may leave that match for this one.
+        if why == JoinRefused::OtherMatch && self.sources.link() == Some(link) {
+            self.pass_over(core);
+        }
         core.close(link);
         match by_all {
             true => Next::End(EndReason::Refused(why)),
@@ -97,7 +101,7 @@ impl Joiner {
             return;
         };
         let (head, joins) = (known.log.ahead(), known.joins(core));
-        let late = self.ends.is_behind(change.value.cut, head);
+        let late = self.ends.is_behind(change.value.cut, &known.log);
         if !late && takes_decision(&change, joins, head, core.signer.as_ref()) {
             self.decide(change);
         }
@@ -112,7 +116,7 @@ impl Joiner {
 
     pub(crate) fn probe_answered(&mut self, core: &mut Core, link: LinkId, sent_us: u64) {
         core.hears(link);
-        self.sources.probe_answered(core.now, sent_us);
+        self.sources.probe_answered(core.now, link, sent_us);
     }
 
     /// Takes an answer on the bulk channel.
@@ -176,10 +180,11 @@ impl Joiner {
                 self.page(core, &records, &batches);
             }
             Ok(Answer::Snapshot { offset, bytes }) => {
-                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known)
-                    && let Err(fault) = fetch.piece(offset, &bytes, known.log.verified())
-                {
-                    self.distrust(core, fault);
+                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known) {
+                    match fetch.piece(offset, &bytes, known.log.verified()) {
+                        Ok(()) => self.gathering.fetched(core.now),
+                        Err(fault) => self.distrust(core, fault),
+                    }
                 }
             }
             // Without a log of its own it has nothing to say where the match is reopened. It asks again once the match
@@ -294,7 +299,7 @@ impl Joiner {
             _ => None,
         };
         let log = &mut known.log;
-        let over_at = self.ends.of_quorum(log.ahead()).map(|end| end.turns);
+        let over_at = self.ends.of_quorum(log).map(|end| end.turns);
         let (before, unconfirmed) = (log.ahead().turns(), log.has_unconfirmed());
         let page = Page {
             now: core.now,

@@ -146,6 +146,11 @@ pub(super) trait Base: Send {
         None
     }
 
+    /// Turns that the host's world has executed before it hosted, and its checksum.
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        None
+    }
+
     /// Whether the host goes on as a joiner where the lobby comes to nothing.
     fn searches_on(&self) -> bool {
         false
@@ -224,6 +229,9 @@ pub(super) trait Base: Send {
     fn synced(&mut self, _core: &Core, _number: u64) -> Next {
         Next::Stay
     }
+
+    /// While its process stood still this peer has waited for no guest.
+    fn skip(&mut self, _away: Duration) {}
 
     /// Does what is due, whether or not an attempt is under way.
     fn advance(&mut self, _core: &mut Core, _room: &Room) {}

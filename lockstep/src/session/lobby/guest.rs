@@ -5,8 +5,8 @@ use crate::log::RosterChange;
 use crate::session::core::Core;
 use crate::session::links::link::Link;
 use crate::session::wire::Control;
-use crate::{EndReason, Ended, JoinRefused, LinkError, LinkId, PeerId};
-use sim::Seat;
+use crate::{EndReason, JoinRefused, LinkError, LinkId, PeerId};
+use sim::{Checksum, Seat};
 use std::time::Duration;
 
 /// How a guest leaves a lobby for the match.
@@ -77,9 +77,9 @@ pub(super) trait GuestBase: Send {
 
     fn deadline(&self, core: &Core) -> Option<Duration>;
 
-    /// How it ended for this peer.
-    fn ended(&self, reason: EndReason) -> Ended {
-        Ended::without_world(reason)
+    /// Turns that its world has executed before it came, and its checksum.
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        None
     }
 
     /// It goes on in the match.

@@ -8,6 +8,7 @@ use super::duplicate_keys::{DuplicateKeys, Verdict};
 use super::pings::Pings;
 use super::room::{Occupant, Room};
 use crate::log::{Rule, SignatureSet};
+use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::links::dialling::best_first;
 use crate::session::rejoin::RejoinContext;
@@ -27,6 +28,7 @@ pub(crate) struct HostSide {
     /// Attempts to agree that have failed.
     attempt: u32,
     stage: Stage,
+    seen_at: Duration,
 }
 
 enum Stage {
@@ -51,12 +53,31 @@ impl HostSide {
             base,
             attempt: 0,
             stage: Stage::Gathering,
+            seen_at: Duration::ZERO,
         }
     }
 
     pub(super) fn open(&mut self, core: &mut Core) -> Step {
+        self.seen_at = core.now;
         let next = self.base.open(core);
         self.follow(core, None, next)
+    }
+
+    /// Comes before anything else is done with a new time. While this process stood still it heard no guest: what came in
+    /// time waits to be taken.
+    pub(super) fn detect_clock_gap(&mut self, core: &Core) {
+        let away = core.now.saturating_sub(self.seen_at);
+        self.seen_at = core.now;
+        if away <= GAP {
+            return;
+        }
+        if let Stage::Signing {
+            until: Some(until), ..
+        } = &mut self.stage
+        {
+            *until += away;
+        }
+        self.base.skip(away);
     }
 
     pub(super) fn own_seats(&self) -> &[Seat] {
@@ -271,8 +292,10 @@ impl HostSide {
             Stage::Signing { until, .. } => *until,
         };
         let pings = self.pings.deadline(self.room.is_empty());
+        let seen = self.seen_at + LOOK_AT_TIME;
         let deadlines = [
             stage,
+            Some(seen).filter(|_| self.customs.takes_links),
             self.base
                 .deadline(now, matches!(self.stage, Stage::Gathering)),
             self.room.announce_deadline(now),
@@ -326,6 +349,10 @@ impl HostSide {
 
     pub(super) fn into_context(self) -> Option<RejoinContext> {
         self.base.into_context()
+    }
+
+    pub(super) fn executed(&self) -> Option<(u32, Checksum)> {
+        self.base.executed()
     }
 
     fn comes_to_nothing(&self, why: EndReason) -> Step {

@@ -36,9 +36,7 @@ use super::rejoin::{Answer, Ask, RejoinContext, Returned, decode, encode};
 use super::wire::Control;
 use super::{ConfigError, HostConfig, RulesOf};
 use crate::log::{SignatureSet, Start};
-use crate::{
-    EndReason, Ended, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Status,
-};
+use crate::{EndReason, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Status};
 use sim::{Checksum, Seat};
 use std::time::Duration;
 
@@ -127,8 +125,8 @@ pub(crate) struct Settled {
 pub(crate) enum Lobby {
     Host(Box<HostSide>),
     Guest(GuestSide),
-    /// It cannot take part at all, which its first call tells.
-    Refused(JoinRefused),
+    /// It cannot take part at all, which its first call tells, whatever its world has executed before.
+    Refused(JoinRefused, Option<(u32, Checksum)>),
 }
 
 impl Lobby {
@@ -151,21 +149,23 @@ impl Lobby {
 
     /// The host of a reopening.
     pub(crate) fn reopen(core: &Core, context: RejoinContext, gathers: Gathers) -> Lobby {
+        let executed = context.executed();
         match ReopeningHost::new(core, context, gathers) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }
-            Err(why) => Lobby::Refused(why),
+            Err(why) => Lobby::Refused(why, executed),
         }
     }
 
     /// A lobby of one, to go on alone in a branch of a match.
     pub(crate) fn branch(core: &Core, context: RejoinContext) -> Lobby {
+        let executed = context.executed();
         match Branching::new(core, context) {
             Ok((occupant, customs, base)) => {
                 Lobby::Host(Box::new(HostSide::new(occupant, customs, Box::new(base))))
             }
-            Err(why) => Lobby::Refused(why),
+            Err(why) => Lobby::Refused(why, executed),
         }
     }
 
@@ -206,7 +206,14 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.open(core),
             Lobby::Guest(_) => Step::Stay,
-            Lobby::Refused(why) => Step::End(EndReason::Refused(why.clone())),
+            Lobby::Refused(why, _) => Step::End(EndReason::Refused(why.clone())),
+        }
+    }
+
+    /// Comes before anything else is done with a new time.
+    pub(crate) fn detect_clock_gap(&mut self, core: &Core) {
+        if let Lobby::Host(host) = self {
+            host.detect_clock_gap(core);
         }
     }
 
@@ -215,7 +222,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.takes_links(),
             Lobby::Guest(_) => true,
-            Lobby::Refused(_) => false,
+            Lobby::Refused(..) => false,
         }
     }
 
@@ -223,7 +230,7 @@ impl Lobby {
         let is_loading = match self {
             Lobby::Host(host) => host.is_loading(),
             Lobby::Guest(guest) => guest.base().is_loading(),
-            Lobby::Refused(_) => return Status::Ended,
+            Lobby::Refused(..) => return Status::Ended,
         };
         match is_loading {
             true => Status::Loading,
@@ -235,7 +242,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.own_seats(),
             Lobby::Guest(guest) => guest.base().own_seats(),
-            Lobby::Refused(_) => &[],
+            Lobby::Refused(..) => &[],
         }
     }
 
@@ -244,7 +251,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.member_addresses(),
             Lobby::Guest(guest) => guest.base().member_addresses(),
-            Lobby::Refused(_) => Vec::new(),
+            Lobby::Refused(..) => Vec::new(),
         }
     }
 
@@ -253,7 +260,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.pings(),
             Lobby::Guest(guest) => guest.pings(),
-            Lobby::Refused(_) => &[],
+            Lobby::Refused(..) => &[],
         }
     }
 
@@ -261,7 +268,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.proved(core, link),
             Lobby::Guest(guest) => guest.base_mut().proved(core, link),
-            Lobby::Refused(_) => {}
+            Lobby::Refused(..) => {}
         }
     }
 
@@ -274,7 +281,7 @@ impl Lobby {
     ) -> Option<JoinRefused> {
         match self {
             Lobby::Guest(guest) => guest.base().protocol_refusal(core, link, host),
-            Lobby::Host(_) | Lobby::Refused(_) => None,
+            Lobby::Host(_) | Lobby::Refused(..) => None,
         }
     }
 
@@ -288,7 +295,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.link_down(core, gone.id),
             Lobby::Guest(guest) => guest.base_mut().link_down(core, gone, why),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -296,7 +303,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.received(core, link, message),
             Lobby::Guest(guest) => guest.received(core, link, message),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -305,7 +312,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.bulk(core, link, bytes),
             Lobby::Guest(guest) => guest.base_mut().bulk(core, link, bytes),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -322,7 +329,7 @@ impl Lobby {
                 let sent = Duration::from_micros(sent_us);
                 guest.base_mut().probe_answered(core, link, sent, clock_us);
             }
-            Lobby::Refused(_) => {}
+            Lobby::Refused(..) => {}
         }
     }
 
@@ -330,7 +337,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => return host.set_ready(core, ready),
             Lobby::Guest(guest) => guest.base_mut().set_ready(core, ready),
-            Lobby::Refused(_) => {}
+            Lobby::Refused(..) => {}
         }
         Step::Stay
     }
@@ -339,7 +346,7 @@ impl Lobby {
     pub(crate) fn remove_guest(&mut self, core: &mut Core, guest: PeerId) -> Step {
         match self {
             Lobby::Host(host) => host.remove_guest(core, guest),
-            Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+            Lobby::Guest(_) | Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -362,7 +369,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => return host.loaded(core, checksum),
             Lobby::Guest(guest) => guest.base_mut().loaded(core),
-            Lobby::Refused(_) => {}
+            Lobby::Refused(..) => {}
         }
         Step::Stay
     }
@@ -372,7 +379,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.synced(core, number),
             Lobby::Guest(guest) => guest.base_mut().synced(core, number),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -380,7 +387,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.chat(core, text),
             Lobby::Guest(guest) => guest.base_mut().chat(core, text),
-            Lobby::Refused(_) => {}
+            Lobby::Refused(..) => {}
         }
     }
 
@@ -388,7 +395,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.leave(core),
             Lobby::Guest(guest) => guest.leave(core),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -397,7 +404,7 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.advance(core),
             Lobby::Guest(guest) => guest.base_mut().advance(core),
-            Lobby::Refused(_) => Step::Stay,
+            Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -405,15 +412,16 @@ impl Lobby {
         match self {
             Lobby::Host(host) => host.deadline(core),
             Lobby::Guest(guest) => guest.base().deadline(core),
-            Lobby::Refused(_) => None,
+            Lobby::Refused(..) => None,
         }
     }
 
-    /// How it ended for this peer.
-    pub(crate) fn ended(&self, reason: EndReason) -> Ended {
+    /// Turns that this peer's world has executed before it came into the lobby, and its checksum.
+    pub(crate) fn executed(&self) -> Option<(u32, Checksum)> {
         match self {
-            Lobby::Guest(guest) => guest.base().ended(reason),
-            Lobby::Host(_) | Lobby::Refused(_) => Ended::without_world(reason),
+            Lobby::Host(host) => host.executed(),
+            Lobby::Guest(guest) => guest.base().executed(),
+            Lobby::Refused(_, executed) => *executed,
         }
     }
 
@@ -421,7 +429,7 @@ impl Lobby {
     pub(crate) fn close(self, core: &mut Core, signatures: &SignatureSet) -> Step {
         match self {
             Lobby::Host(host) => host.close(core, signatures),
-            Lobby::Guest(_) | Lobby::Refused(_) => Step::Stay,
+            Lobby::Guest(_) | Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -429,7 +437,7 @@ impl Lobby {
     pub(crate) fn into_context(self) -> Option<RejoinContext> {
         match self {
             Lobby::Host(host) => host.into_context(),
-            Lobby::Guest(_) | Lobby::Refused(_) => None,
+            Lobby::Guest(_) | Lobby::Refused(..) => None,
         }
     }
 
@@ -437,7 +445,7 @@ impl Lobby {
     pub(crate) fn exit(self, core: &mut Core, exit: Exit) -> Step {
         match self {
             Lobby::Guest(guest) => guest.exit(core, exit),
-            Lobby::Host(_) | Lobby::Refused(_) => Step::Stay,
+            Lobby::Host(_) | Lobby::Refused(..) => Step::Stay,
         }
     }
 
@@ -445,17 +453,20 @@ impl Lobby {
     pub(crate) fn proposal(&self) -> Option<&Proposal> {
         match self {
             Lobby::Guest(guest) => guest.base().proposal(),
-            Lobby::Host(_) | Lobby::Refused(_) => None,
+            Lobby::Host(_) | Lobby::Refused(..) => None,
         }
     }
 }
 
-/// A joiner may learn of the start before this peer does, or may look for another match: it is told that there is nothing
-/// to fetch here. Whether it asked for that.
-fn decline(core: &mut Core, link: LinkId, bytes: &[u8]) -> bool {
-    let asks = decode::<Ask>(bytes).is_ok();
-    if asks {
-        core.send_bulk(link, encode(&Answer::Nothing));
+/// A joiner may learn of the start before this peer does: it is told that there is nothing to fetch here. A joiner that
+/// looks for another match is refused. Whether it asked for that.
+fn decline(core: &mut Core, link: LinkId, match_id: MatchId, bytes: &[u8]) -> bool {
+    match decode::<Ask>(bytes) {
+        Ok(Ask::Outline { match_id: asked }) if asked != match_id => {
+            core.refuse(link, JoinRefused::OtherMatch);
+        }
+        Ok(_) => core.send_bulk(link, encode(&Answer::Nothing)),
+        Err(_) => return false,
     }
-    asks
+    true
 }

@@ -6,6 +6,7 @@ use crate::log::{
 };
 use crate::session::RulesOf;
 use crate::{Contact, EndReason, MatchId, Rejoin};
+use sim::Checksum;
 use std::time::Duration;
 
 /// All that a peer knew when it came back, and found that no peer plays.
@@ -47,6 +48,11 @@ impl RejoinContext {
             otherwise: None,
             held: None,
         }
+    }
+
+    /// Turns that its world has executed, and its checksum.
+    pub(crate) fn executed(&self) -> Option<(u32, Checksum)> {
+        self.held.as_ref()?.executed()
     }
 }
 

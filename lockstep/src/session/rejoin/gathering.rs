@@ -1,6 +1,7 @@
 //! Gathering: whether a joiner waits for the other peers where one of them offers to reopen the match, or hosts them itself.
 
 use super::links::ProvedLink;
+use super::sources::GIVE_UP;
 use crate::{EndReason, JoinRefused, LinkId, PeerId};
 use std::time::Duration;
 
@@ -39,6 +40,21 @@ impl Gathering {
             offer: None,
             otherwise,
             quorum_since: None,
+        }
+    }
+
+    /// While its machine slept this peer has waited for nothing.
+    pub(crate) fn skip(&mut self, away: Duration) {
+        let offer = self.offer.as_mut().map(|offer| &mut offer.since);
+        let otherwise = self.otherwise.as_mut().map(|(_, by)| by);
+        let waits = [offer, otherwise, self.quorum_since.as_mut()];
+        waits.into_iter().flatten().for_each(|wait| *wait += away);
+    }
+
+    /// A source gives of the match: after an earlier offer that came to nothing, the joiner does not end so soon.
+    pub(crate) fn fetched(&mut self, now: Duration) {
+        if let Some((_, by)) = &mut self.otherwise {
+            *by = now + GIVE_UP;
         }
     }
 
@@ -214,5 +230,29 @@ mod tests {
         assert_eq!(gathering.end(by - Duration::from_millis(1)), None);
         assert_eq!(gathering.end(by), Some(why));
         assert_eq!(gathering.end(by), None);
+    }
+
+    #[test]
+    fn an_earlier_refusal_waits_while_a_source_gives_and_while_its_peer_sleeps() {
+        let why = EndReason::Refused(JoinRefused::OtherHistory);
+        let second = Duration::from_secs(1);
+        let mut gathering = Gathering::new(Some((why.clone(), second * 30)));
+        gathering.fetched(second * 20);
+        gathering.skip(second * 100);
+        assert_eq!(gathering.end(second * 149), None);
+        assert_eq!(gathering.end(second * 150), Some(why));
+    }
+
+    #[test]
+    fn no_peer_is_asked_while_this_one_sleeps() {
+        let mut slept = offered();
+        slept.skip(Duration::from_secs(60));
+        assert!(!joins(&mut slept, 63_099, false, false));
+        assert!(joins(&mut slept, 63_100, false, false));
+        let mut gathering = Gathering::new(None);
+        assert!(!gathering.host(&at(100, &[]), true, false));
+        gathering.skip(Duration::from_secs(60));
+        assert!(!gathering.host(&at(63_099, &[]), true, false));
+        assert!(gathering.host(&at(63_100, &[]), true, false));
     }
 }

@@ -1,5 +1,6 @@
 //! The end of a match that a joiner follows and has no part in: it learns it from members that sign it, before they go.
 
+use crate::limits::MOST_ENDS;
 use crate::log::{AttestedLog, Document, End, Head, Peers, RosterPeer};
 use crate::sign::Signer;
 use crate::{Desync, DesyncSide, Fault, TurnNumber};
@@ -12,8 +13,9 @@ const SIGNED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What members have signed of the end.
 pub(crate) struct MatchEnd {
-    /// By place in the roster.
-    signed: BTreeMap<u8, (End, [u8; 64])>,
+    /// By place in the roster, the ends that each peer signed. One of turns that were taken back may come last: others pass
+    /// them on in any order.
+    signed: BTreeMap<u8, Vec<(End, [u8; 64])>>,
     /// Since when a quorum has signed an end that the log has come to.
     since: Option<Duration>,
 }
@@ -37,7 +39,8 @@ impl MatchEnd {
         }
     }
 
-    /// Takes what a member, at this place of the roster, has signed of the end. Whether that is new.
+    /// Takes what a member, at this place of the roster, has signed of the end, beside what it signed before. Whether that
+    /// is new.
     ///
     /// # Errors
     /// There is no such place, or the signature is not its peer's.
@@ -48,31 +51,42 @@ impl MatchEnd {
         signer: &dyn Signer,
     ) -> Result<bool, Fault> {
         let place = roster.get(usize::from(at)).ok_or(Fault::OutOfPlace)?;
-        if self.signed.get(&at).is_some_and(|(known, _)| *known == end) {
+        let known = self.signed.get(&at).map_or(&[][..], Vec::as_slice);
+        if known.len() == MOST_ENDS || known.iter().any(|(known, _)| *known == end) {
             return Ok(false);
         }
         let signed = (&end).with(signature);
         if !signed.is_by(place.peer, signer.verifier()) {
             return Err(Fault::Signature);
         }
-        self.signed.insert(at, (end, signature));
+        self.signed.entry(at).or_default().push((end, signature));
         Ok(true)
     }
 
     /// All that is signed. An end attests the log up to there: of the last turns no batch tells.
     pub(crate) fn signed(&self) -> impl Iterator<Item = (u8, &End)> {
-        self.signed.iter().map(|(at, (end, _))| (*at, end))
+        let signed = self.signed.iter();
+        signed.flat_map(|(at, ends)| ends.iter().map(|(end, _)| (*at, end)))
     }
 
-    /// The end that a quorum of the log's last roster has signed alike.
-    pub(crate) fn of_quorum(&self, head: &Head) -> Option<&End> {
-        let mut ends = self.signed.values().map(|(end, _)| end);
-        ends.find(|end| head.is_quorum(self.signers(end)))
+    /// The ends that a quorum of the log's last roster has signed alike.
+    fn by_quorum<'a>(&'a self, head: &'a Head) -> impl Iterator<Item = &'a End> {
+        let ends = self.signed().map(|(_, end)| end);
+        ends.filter(|end| head.is_quorum(self.signers(end)))
+    }
+
+    /// The end that a quorum of the log's last roster has signed alike, where the log does not go on otherwise.
+    pub(crate) fn of_quorum<'a>(&'a self, log: &'a AttestedLog) -> Option<&'a End> {
+        let mut ends = self.by_quorum(log.ahead());
+        ends.find(|end| {
+            let here = log.verified().hash_after(end.turns);
+            here.is_none_or(|here| here == end.log_hash)
+        })
     }
 
     /// Whether a quorum has signed an end behind this cut: a joiner that is admitted there might not learn the end.
-    pub(crate) fn is_behind(&self, cut: u32, head: &Head) -> bool {
-        self.of_quorum(head).is_some_and(|end| end.turns > cut)
+    pub(crate) fn is_behind(&self, cut: u32, log: &AttestedLog) -> bool {
+        self.of_quorum(log).is_some_and(|end| end.turns > cut)
     }
 
     /// Looks whether the match is over, once the log is here up to an end that a quorum has signed. `alone`: there is no
@@ -83,7 +97,7 @@ impl MatchEnd {
             same && log.confirmed().turns() >= end.turns
         };
         let head = log.ahead();
-        let Some(end) = self.of_quorum(head).filter(here).cloned() else {
+        let Some(end) = self.by_quorum(head).find(here).cloned() else {
             return Settled::Open;
         };
         let since = *self.since.get_or_insert(now);
@@ -91,8 +105,11 @@ impl MatchEnd {
         if !all && now < since + SIGNED_WITHIN && !alone {
             return Settled::Waits;
         }
-        let signed = self.signed.iter().filter(|(_, (told, _))| *told == end);
-        let signatures = signed.map(|(at, (_, by))| (*at, *by)).collect();
+        let signed = self.signed.iter().filter_map(|(at, ends)| {
+            let (_, by) = ends.iter().find(|(told, _)| *told == end)?;
+            Some((*at, *by))
+        });
+        let signatures = signed.collect();
         Settled::Over(End { signatures, ..end })
     }
 
@@ -112,7 +129,9 @@ impl MatchEnd {
     ) -> Desync {
         let side = |(at, place): (usize, &RosterPeer)| {
             let at = at as u8;
-            let signed = self.signed.get(&at).map(|(end, _)| end.checksum);
+            let mut signed = self.signed.get(&at).into_iter().flatten();
+            let signed = signed.find(|(told, _)| told.log_hash == end.log_hash);
+            let signed = signed.map(|(told, _)| told.checksum);
             Some(DesyncSide {
                 seat: place.seats.first().copied()?,
                 peer: place.peer,
@@ -133,14 +152,15 @@ impl MatchEnd {
     }
 
     fn signers(&self, end: &End) -> Peers {
-        let alike = self.signed.iter().filter(|(_, (told, _))| told == end);
-        alike.map(|(at, _)| *at).collect()
+        let alike = self.signed().filter(|(_, told)| *told == end);
+        alike.map(|(at, _)| at).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LogHash;
     use crate::log::fixture::{signer, start, turns};
 
     const TURNS: u32 = 10;
@@ -174,8 +194,8 @@ mod tests {
         assert_eq!(hear(&mut ends, 1, end()), Ok(true));
         let earlier = log(TURNS - 1);
         assert_eq!(ends.settle(at(1), &earlier, false), Settled::Open);
-        assert!(ends.is_behind(TURNS - 1, earlier.ahead()));
-        assert!(!ends.is_behind(TURNS, earlier.ahead()));
+        assert!(ends.is_behind(TURNS - 1, &earlier));
+        assert!(!ends.is_behind(TURNS, &earlier));
         assert_eq!(ends.settle(at(2), &log(TURNS), false), Settled::Waits);
         assert_eq!(ends.deadline(at(2)), Some(at(3)));
         let over = ends.settle(at(3), &log(TURNS), false);
@@ -184,6 +204,55 @@ mod tests {
         };
         let signers: Vec<u8> = over.signatures.iter().map(|(at, _)| *at).collect();
         assert_eq!(signers, [0, 1]);
+    }
+
+    #[test]
+    fn an_end_counts_whichever_end_of_turns_taken_back_is_told_beside_it() {
+        let stale = |turns| End {
+            turns,
+            log_hash: LogHash([8; 16]),
+            ..end()
+        };
+        // The stale one is in the log's way, or behind it.
+        for stale in [stale(TURNS - 1), stale(TURNS + 1)] {
+            for told in [[&stale, &end()], [&end(), &stale]] {
+                let mut ends = MatchEnd::new();
+                for (peer, end) in (0..2).flat_map(|peer| told.map(|end| (peer, end))) {
+                    assert_eq!(hear(&mut ends, peer, end.clone()), Ok(true));
+                }
+                let settled = ends.settle(Duration::ZERO, &log(TURNS), true);
+                let Settled::Over(over) = settled else {
+                    panic!("{settled:?}: {told:?}");
+                };
+                assert_eq!((over.turns, over.signatures.len()), (TURNS, 2));
+                let desync = ends.desync(&end(), &start(3).roster, 2, Checksum(8));
+                assert_eq!(desync.reports.len(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn a_contradicted_end_keeps_no_joiner_out() {
+        let mut ends = MatchEnd::new();
+        let stale = End {
+            log_hash: LogHash([8; 16]),
+            ..end()
+        };
+        for peer in 0..2 {
+            assert_eq!(hear(&mut ends, peer, stale.clone()), Ok(true));
+        }
+        assert!(ends.is_behind(TURNS - 1, &log(TURNS - 1)));
+        assert!(!ends.is_behind(TURNS - 1, &log(TURNS)));
+    }
+
+    #[test]
+    fn ends_of_a_peer_that_signs_ever_new_ones_fill_no_memory() {
+        let mut ends = MatchEnd::new();
+        for turns in 0..100 {
+            let news = hear(&mut ends, 0, End { turns, ..end() });
+            assert_eq!(news, Ok((turns as usize) < MOST_ENDS));
+        }
+        assert_eq!(ends.signed().count(), MOST_ENDS);
     }
 
     #[test]

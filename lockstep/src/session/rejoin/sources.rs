@@ -4,7 +4,7 @@
 use super::links::{DialledLink, ProvedLink};
 use crate::addresses::MAX_ADDRESSES;
 use crate::{Contact, JoinRefused, LinkId, MatchId, PeerId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// A peer that is not reached is dialled this often.
@@ -16,8 +16,12 @@ const PROBE_EVERY: Duration = Duration::from_millis(300);
 /// and another peer is asked where the source is not heard for so long. Of a match that stands still a source has nothing
 /// more to say: then it answers within this time, or has gone.
 const UNHEARD: Duration = Duration::from_secs(3);
+/// Probes that may be on their way: an earlier one is answered too late to tell of the way.
+const PROBES: usize = 8;
 /// The joiner gives up where no peer that has the match was reached for so long.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
+/// A peer that does not look for the match, and has nothing of it, puts that off for so long: it may have it soon, or never.
+const NOTHING_YET: Duration = Duration::from_secs(60);
 /// A peer that lacks the match may have it so much later: it may be a joiner itself.
 pub(super) const NO_HELP: Duration = Duration::from_secs(2);
 /// A peer is passed over for longer after each failure, up to so many times as long as after the first.
@@ -35,12 +39,12 @@ pub(crate) struct Sources {
     /// Of both, peers that look for a match themselves, for which, and when they asked last.
     joiners: BTreeMap<PeerId, (MatchId, Duration)>,
     source: Option<Source>,
-    /// The shortest round trip that a probe took.
-    rtt: Option<Duration>,
     /// When a peer that has found the match, or reopens it, last answered,
     reached_at: Duration,
     /// and one that had something to answer with.
     helped_at: Duration,
+    /// When the first one answered since that had nothing.
+    nothing_since: Option<Duration>,
 }
 
 struct Known {
@@ -67,6 +71,10 @@ struct Source {
     chosen_at: Duration,
     asked_at: Duration,
     probed_at: Duration,
+    /// When the last probes were sent that it has not answered.
+    probes: VecDeque<Duration>,
+    /// The shortest round trip that a probe took.
+    rtt: Option<Duration>,
     /// A page of the log is on its way.
     log_asked: bool,
     /// Turns that it says to have.
@@ -130,6 +138,16 @@ impl Known {
     }
 }
 
+impl Source {
+    fn probed(&mut self, now: Duration) {
+        self.probed_at = now;
+        self.probes.push_back(now);
+        if self.probes.len() > PROBES {
+            self.probes.pop_front();
+        }
+    }
+}
+
 impl Sources {
     pub(crate) fn new(now: Duration, contacts: Vec<Contact>) -> Self {
         let known = |contact: Contact| (contact.peer, Known::at(contact.addresses));
@@ -138,9 +156,9 @@ impl Sources {
             strangers: BTreeMap::new(),
             joiners: BTreeMap::new(),
             source: None,
-            rtt: None,
             reached_at: now,
             helped_at: now,
+            nothing_since: None,
         }
     }
 
@@ -148,6 +166,9 @@ impl Sources {
     pub(crate) fn skip(&mut self, now: Duration, away: Duration) {
         self.reached_at += away;
         self.helped_at += away;
+        if let Some(since) = &mut self.nothing_since {
+            *since += away;
+        }
         if let Some(source) = &mut self.source {
             source.moved_at += away;
             source.asked_at += away;
@@ -188,7 +209,7 @@ impl Sources {
             if source.probed_at + PROBE_EVERY > now {
                 return Checked::Answers;
             }
-            source.probed_at = now;
+            source.probed(now);
             return Checked::ToProbe(link);
         }
         let peer = source.peer;
@@ -203,7 +224,7 @@ impl Sources {
         Checked::Silent(link)
     }
 
-    /// Chooses the link to ask on: of several one other than `last`, which just failed, and rather one of those that are
+    /// Chooses the link to ask on, and to probe: of several one other than `last`, which just failed, and rather one of those that are
     /// `preferred`.
     pub(crate) fn choose(
         &mut self,
@@ -223,6 +244,8 @@ impl Sources {
             chosen_at: now,
             asked_at: now,
             probed_at: now,
+            probes: VecDeque::from([now]),
+            rtt: None,
             log_asked: false,
             has: 0,
             moved_at: now,
@@ -256,14 +279,23 @@ impl Sources {
         self.source.as_ref().map(|source| source.has)
     }
 
-    /// Half of the shortest round trip.
+    /// Half of the shortest round trip to the source.
     pub(crate) fn one_way(&self) -> Duration {
-        self.rtt.unwrap_or_default() / 2
+        let rtt = self.source.as_ref().and_then(|source| source.rtt);
+        rtt.unwrap_or_default() / 2
     }
 
-    pub(crate) fn probe_answered(&mut self, now: Duration, sent_us: u64) {
-        let rtt = now.checked_sub(Duration::from_micros(sent_us));
-        self.rtt = [self.rtt, rtt].into_iter().flatten().min();
+    /// A probe was answered on this link. It counts where the source was probed at that time.
+    pub(crate) fn probe_answered(&mut self, now: Duration, link: LinkId, sent_us: u64) {
+        let source = self.source.as_mut().filter(|source| source.link == link);
+        let Some(source) = source else {
+            return;
+        };
+        let mut probes = source.probes.iter();
+        let answered = probes.position(|at| at.as_micros() == u128::from(sent_us));
+        let sent = answered.and_then(|at| source.probes.remove(at));
+        let rtt = sent.map(|sent| now.saturating_sub(sent));
+        source.rtt = [source.rtt, rtt].into_iter().flatten().min();
     }
 
     /// Takes note of an answer of the source, to a joiner that is to be given turn `next`. False where it answers what is
@@ -275,10 +307,11 @@ impl Sources {
         // Two that look for the match have not found it. A peer that does not look for it, and has nothing yet, has.
         let helps = !matches!(answer, Answered::Nothing | Answered::Branch);
         if helps {
-            self.helped_at = now;
+            (self.helped_at, self.nothing_since) = (now, None);
         }
         let is_branch = answer == Answered::Branch;
-        if helps || !is_branch && !is_joiner(&self.joiners, source.peer, now) {
+        let may_have = helps || !is_branch && !is_joiner(&self.joiners, source.peer, now);
+        if may_have && (helps || now < *self.nothing_since.get_or_insert(now) + NOTHING_YET) {
             self.reached_at = self.reached_at.max(now);
         }
         match answer {

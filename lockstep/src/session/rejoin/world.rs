@@ -5,7 +5,7 @@ use crate::limits::LONGEST_DELAY;
 use crate::log::{AttestedLog, Cursor, EncodedLog, Keyframe, Peers, Record, VerifiedLog};
 use crate::session::Output;
 use crate::session::ledger::LogTail;
-use crate::{Ended, Event, TurnNumber};
+use crate::{Event, TurnNumber};
 use sim::Checksum;
 
 /// Turns of the log, and the world that runs them.
@@ -367,8 +367,7 @@ impl World {
             .running()
             .map(|running| (running.executed, running.checksum));
         let replaced = self.replaces.as_ref();
-        let replaced = replaced.and_then(|replaced| replaced.ran);
-        running.or_else(|| replaced.map(|ran| (ran.turns, ran.checksum)))
+        running.or_else(|| replaced?.executed())
     }
 
     /// How far it has come, once it is built.
@@ -438,16 +437,9 @@ impl DetachedWorld {
         (held, out)
     }
 
-    /// An end with what this world has come to.
-    pub(crate) fn as_far_as(&self, ended: Ended) -> Ended {
-        match self.ran {
-            Some(ran) => Ended {
-                turns: ran.turns,
-                checksum: Some(ran.checksum),
-                ..ended
-            },
-            None => ended,
-        }
+    /// Turns that it has executed, and its checksum.
+    pub(crate) fn executed(&self) -> Option<(u32, Checksum)> {
+        self.ran.map(|ran| (ran.turns, ran.checksum))
     }
 
     /// The log that it has followed.

@@ -198,6 +198,51 @@ fn guest_that_comes_after_a_failed_start_begins_with_the_others() {
     }
 }
 
+#[test]
+fn host_that_is_not_ready_any_more_stays_so_after_a_failed_start() {
+    let mut net = in_the_lobby();
+    net.links.silent = vec![1];
+    joins(&mut net, 2, 20);
+    net.run(net.now() + Duration::from_secs(1));
+    net.input(0, Input::Ready(false));
+    net.run(net.now() + Duration::from_secs(14));
+    let host_is_ready = |net: &Net| {
+        let here = lobbies(net, 0).pop().expect("a lobby");
+        here.iter().any(|peer| peer.peer == id(0) && peer.ready)
+    };
+    assert!(!host_is_ready(&net));
+    joins(&mut net, 3, 30);
+    net.run(net.now() + Duration::from_secs(20));
+    assert_eq!(net.peers[0].turns.len(), 0);
+    net.input(0, Input::Ready(true));
+    net.run(net.now() + Duration::from_secs(20));
+    assert_eq!(net.peers[0].turns.len(), 30);
+}
+
+#[test]
+fn host_that_stands_still_turns_no_guest_away_that_was_in_time() {
+    // While guests reveal their shares, and while they sign.
+    for (after_ms, stops_s) in [(0, 20), (40, 20), (80, 61)] {
+        let mut net = Net::new(3, Plan::default(), Some(30));
+        let ready = |event: &Event| match event {
+            Event::Lobby { peers, .. } => peers.len() == 3 && peers.iter().all(|peer| peer.ready),
+            _ => false,
+        };
+        while !net.peers[0].events.iter().any(ready) {
+            net.run(net.now() + Duration::from_millis(1));
+        }
+        let told = lobbies(&net, 0).len();
+        net.run(net.now() + Duration::from_millis(after_ms));
+        net.stop(0, Duration::from_secs(stops_s));
+        net.run(net.now() + Duration::from_secs(20));
+        let mut since = lobbies(&net, 0).into_iter().skip(told);
+        assert!(since.all(|here| here.len() == 3), "after {after_ms} ms");
+        for (at, peer) in net.peers.iter().enumerate() {
+            assert_eq!(peer.turns.len(), 30, "peer {at}, after {after_ms} ms");
+        }
+    }
+}
+
 /// A guest that is admitted to this attempt.
 fn admitted_to(attempt: u32) -> Net {
     let mut net = Net::new(2, Plan::default(), None);

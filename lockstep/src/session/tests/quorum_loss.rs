@@ -67,6 +67,18 @@ impl Net {
         self.is_one_of_them(at, at % 3 + 1);
     }
 
+    /// It ended so, with the turns that its world had followed to.
+    fn is_told_what_it_followed(&self, at: usize, why: &EndReason, followed: u32) {
+        let mut events = self.peers[at].events.iter().rev();
+        let ended = events.find_map(|event| match event {
+            Event::Ended(ended) => Some(ended),
+            _ => None,
+        });
+        let ended = ended.expect("it ended");
+        assert_eq!((&ended.reason, ended.turns), (why, followed));
+        assert_eq!(ended.checksum, Some(Checksum(followed * 3)));
+    }
+
     /// Three of four die, and two of them come back to the survivor.
     fn with_one_of_four_left() -> Net {
         Net::with_one_of_four_left_where(0)
@@ -473,14 +485,36 @@ fn leaver_of_a_reopening_is_told_what_it_has_followed() {
     net.run(net.now() + Duration::from_secs(5));
     assert_eq!(net.session(1).status(), Status::Lobby);
     net.input(1, Input::Leave);
-    let events = net.peers[1].events.iter();
-    let ended = events.rev().find_map(|event| match event {
-        Event::Ended(ended) => Some(ended),
-        _ => None,
-    });
-    let ended = ended.expect("at once");
-    assert_eq!((&ended.reason, ended.turns), (&EndReason::Left, followed));
-    assert_eq!(ended.checksum, Some(Checksum(followed * 3)));
+    net.is_told_what_it_followed(1, &EndReason::Left, followed);
+}
+
+#[test]
+fn joiner_that_hosts_a_reopening_is_told_what_it_has_followed() {
+    // It leaves, or its disk does not keep what it signs.
+    let too_slow = EndReason::Refused(JoinRefused::TooSlow);
+    for why in [EndReason::Left, too_slow] {
+        let mut net = Net::with_one_of_four_left();
+        let log = net.log_of(3);
+        net.run(net.now() + Duration::from_secs(8));
+        let followed = net.peers[1].loaded + net.peers[1].turns.len() as u32;
+        net.kill(0);
+        for at in [1, 2] {
+            for link in lost::between(&net, 0, at) {
+                let why = LinkError::Closed;
+                net.input(at, Input::LinkDown { link, why });
+            }
+        }
+        net.links.disks_hang = vec![1];
+        net.restart(3, 93, log, &[1, 2]);
+        while net.session(1).status() != Status::Lobby {
+            net.run(net.now() + Duration::from_millis(100));
+        }
+        match why {
+            EndReason::Left => net.input(1, Input::Leave),
+            _ => net.run(net.now() + Duration::from_secs(60)),
+        }
+        net.is_told_what_it_followed(1, &why, followed);
+    }
 }
 
 #[test]

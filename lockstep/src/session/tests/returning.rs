@@ -4,7 +4,7 @@ use super::lost::between;
 use super::*;
 use crate::session::rejoin::{Answer, Ask, decode, encode};
 use crate::session::wire::Control;
-use crate::{Contact, Rejoin, RosterCause};
+use crate::{Contact, JoinRefused, Rejoin, RosterCause};
 
 #[test]
 fn joiner_that_sleeps_does_not_give_up() {
@@ -24,6 +24,32 @@ fn joiner_that_sleeps_does_not_give_up() {
             [RosterCause::Rejoined],
             "asleep after {asleep_after} ms"
         );
+    }
+}
+
+#[test]
+fn joiner_that_was_turned_away_does_not_end_while_it_fetches_or_sleeps() {
+    // It would end before its world is begun.
+    for (by_ms, asleep) in [(260, 0), (1_000, 60)] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        net.run(Duration::from_secs(25));
+        net.restart(2, 99, Vec::new(), &[1]);
+        let session = net.session_mut(2);
+        let Phase::Rejoin(joiner) = std::mem::replace(&mut session.phase, Phase::Over) else {
+            panic!("it looks for the match");
+        };
+        let mut context = joiner.into_context();
+        let why = EndReason::LobbyClosed;
+        context.otherwise = Some((why.clone(), Duration::from_millis(by_ms)));
+        let joiner = Joiner::resumed(&session.core, context, why);
+        session.phase = Phase::Rejoin(Box::new(joiner));
+        net.run(net.now() + Duration::from_millis(60));
+        net.stop(2, Duration::from_secs(asleep));
+        net.run(net.now() + Duration::from_secs(15));
+        assert!(net.ends().is_empty(), "{:?}", net.ends());
+        assert_eq!(net.causes(2), [RosterCause::Rejoined], "by {by_ms} ms");
     }
 }
 
@@ -147,6 +173,52 @@ fn joiner_that_finds_no_peer_is_told_so_and_of_no_host() {
     let end = net.end_of(2).expect("it gives up");
     assert_eq!(*end, EndReason::NoPeerFound);
     assert!(!end.to_string().contains("host"), "{end}");
+}
+
+/// A joiner, with a recording of this match or without one, finds peers of another match of the same keys.
+fn looks_for_an_earlier_match(net: &mut Net, at: usize, log: Vec<Record>, contacts: &[usize]) {
+    let Role::Rejoin { mut from, rules } = Net::returning(log, contacts) else {
+        panic!("it comes back");
+    };
+    from.match_id = MatchId([6; 16]);
+    net.begin(at, at, 99, Role::Rejoin { from, rules });
+}
+
+#[test]
+fn joiner_ends_where_all_peers_are_in_the_lobby_of_another_match() {
+    let other_match = EndReason::Refused(JoinRefused::OtherMatch);
+    for with_log in [false, true] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        let log = match with_log {
+            true => net.peers[2].recording.records.clone(),
+            false => Vec::new(),
+        };
+        let mut net = Net::new(3, Plan::default(), None);
+        net.links.silent = vec![2];
+        net.run(Duration::from_secs(2));
+        net.links.silent.clear();
+        looks_for_an_earlier_match(&mut net, 2, log, &[0, 1]);
+        net.run(net.now() + Duration::from_secs(if with_log { 35 } else { 2 }));
+        assert_eq!(net.end_of(2), Some(&other_match), "log: {with_log}");
+        let fault = |event: &Event| matches!(event, Event::PeerFault { .. });
+        for peer in &net.peers {
+            assert!(!peer.events.iter().any(fault), "{:?}", peer.events);
+        }
+    }
+}
+
+#[test]
+fn joiner_ends_where_all_peers_play_another_match_of_the_same_keys() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    net.links.silent.clear();
+    looks_for_an_earlier_match(&mut net, 2, Vec::new(), &[0, 1]);
+    net.run(net.now() + Duration::from_secs(2));
+    let other_match = EndReason::Refused(JoinRefused::OtherMatch);
+    assert_eq!(net.end_of(2), Some(&other_match));
 }
 
 #[test]

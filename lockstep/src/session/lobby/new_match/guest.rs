@@ -582,7 +582,7 @@ impl GuestBase for Newcomer {
     }
 
     fn bulk(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
-        if !decline(core, link, bytes) {
+        if !decline(core, link, self.invitation.match_id, bytes) {
             core.fault(link, Fault::OutOfPlace);
         }
         Step::Stay

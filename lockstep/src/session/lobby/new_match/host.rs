@@ -35,6 +35,8 @@ pub(in crate::session::lobby) struct NewMatch {
     config: HostConfig,
     build: String,
     own: PeerId,
+    /// The host's player is ready, as it said last.
+    ready: bool,
     share: OwnShare,
     draw: SeedDraw,
     reveal_until: Duration,
@@ -97,6 +99,7 @@ impl NewMatch {
             config,
             build: own.build,
             own: core.id(),
+            ready: own.ready,
             reveal_until: Duration::ZERO,
             farthest: None,
             loading: None,
@@ -104,12 +107,12 @@ impl NewMatch {
             failures: BTreeMap::new(),
             removed: Vec::new(),
         };
-        base.commit(0, own.ready);
+        base.commit(0);
         (occupant, customs, base)
     }
 
-    fn commit(&mut self, attempt: u32, ready: bool) {
-        let commitment = ready.then(|| self.share.commitment(attempt));
+    fn commit(&mut self, attempt: u32) {
+        let commitment = self.ready.then(|| self.share.commitment(attempt));
         self.draw.commit(self.own, commitment);
     }
 
@@ -323,17 +326,19 @@ impl Base for NewMatch {
     }
 
     fn bulk(&mut self, core: &mut Core, _: Standing<'_>, link: LinkId, bytes: &[u8]) -> Next {
-        match decline(core, link, bytes) {
+        match decline(core, link, self.config.match_id, bytes) {
             true => Next::Stay,
             false => Next::Fault(Fault::OutOfPlace),
         }
     }
 
     fn set_ready(&mut self, standing: Standing<'_>, ready: bool) -> Next {
+        self.ready = ready;
+        // An attempt goes on; the next one begins with this.
         if !standing.gathers {
             return Next::Stay;
         }
-        self.commit(standing.attempt, ready);
+        self.commit(standing.attempt);
         standing.room.set_ready(self.own, ready);
         Next::Changed
     }
@@ -393,6 +398,10 @@ impl Base for NewMatch {
         }
     }
 
+    fn skip(&mut self, away: Duration) {
+        self.reveal_until += away;
+    }
+
     fn preparation(&self) -> Option<(Duration, Vec<PeerId>)> {
         Some((self.reveal_until, self.draw.silent()))
     }
@@ -411,8 +420,8 @@ impl Base for NewMatch {
         let attempt = standing.attempt;
         self.draw.reset();
         self.loading = None;
-        self.commit(attempt + 1, true);
-        standing.room.set_ready(self.own, true);
+        self.commit(attempt + 1);
+        standing.room.set_ready(self.own, self.ready);
         standing.room.unready_guests();
         Some(Control::Unlock { attempt })
     }

@@ -14,10 +14,8 @@ use crate::session::lobby::Step;
 use crate::session::lobby::guest::{Exit, GuestBase};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode, seats_of};
 use crate::session::wire::Control;
-use crate::{
-    Contact, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId,
-};
-use sim::Seat;
+use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId};
+use sim::{Checksum, Seat};
 use std::time::Duration;
 
 /// Addresses of one peer that are kept.
@@ -308,13 +306,8 @@ impl GuestBase for Returner {
         Some(self.probe.deadline())
     }
 
-    /// It may have followed the match before it came.
-    fn ended(&self, reason: EndReason) -> Ended {
-        let ended = Ended::without_world(reason);
-        match &self.context.held {
-            Some(held) => held.as_far_as(ended),
-            None => ended,
-        }
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        self.context.executed()
     }
 
     fn exit(self: Box<Self>, core: &mut Core, exit: Exit) -> Step {

@@ -17,6 +17,7 @@ use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
+use sim::Checksum;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -248,6 +249,10 @@ impl Base for ReopeningHost {
         Some(self.context)
     }
 
+    fn executed(&self) -> Option<(u32, Checksum)> {
+        self.context.executed()
+    }
+
     fn searches_on(&self) -> bool {
         self.gathers == Gathers::Joiners
     }
@@ -380,6 +385,11 @@ impl Base for ReopeningHost {
 
     fn proved(&mut self, core: &mut Core, link: LinkId) {
         probe_proved(core, &mut self.probe, &self.context, link);
+    }
+
+    fn skip(&mut self, away: Duration) {
+        self.opened_at += away;
+        self.settlement.skip(away);
     }
 
     fn advance(&mut self, core: &mut Core, room: &Room) {

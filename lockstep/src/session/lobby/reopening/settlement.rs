@@ -116,6 +116,17 @@ impl Settlement {
         }
     }
 
+    /// While its process stood still this peer has waited for no guest.
+    pub(super) fn skip(&mut self, away: Duration) {
+        self.wait_until = self.wait_until.saturating_add(away);
+        let fetching = self.fetching.as_mut();
+        let fetching = fetching.map(|fetching| [&mut fetching.answer, &mut fetching.until]);
+        let waits = fetching.into_iter().flatten();
+        waits
+            .chain(&mut self.first_comers_from)
+            .for_each(|wait| *wait += away);
+    }
+
     /// Whether it waits on until then, where there is no quorum: for a quorum, and no longer for the rest of the roster.
     pub(super) fn waits_on(&mut self, now: Duration, until: Duration) -> bool {
         self.wait_until = self.wait_until.max(until);

@@ -131,6 +131,36 @@ fn answers_count_where_they_are_awaited() {
 }
 
 #[test]
+fn only_probes_of_the_source_that_it_was_sent_tell_how_far_it_is() {
+    let (mut sources, links) = (sources(), [link(1, 0), link(2, 0)]);
+    let answered = |sources: &mut Sources, ms, link, sent_us| {
+        sources.probe_answered(at(ms), LinkId(link), sent_us);
+        sources.one_way()
+    };
+    assert_eq!(choose(&mut sources, 100, &links, None), Some(2));
+    assert_eq!(answered(&mut sources, 200, 1, 100_000), at(0), "elsewhere");
+    assert_eq!(answered(&mut sources, 200, 2, 200_000), at(0), "unasked");
+    let probe = Checked::ToProbe(LinkId(2));
+    assert_eq!(sources.check(at(400), &links, false), probe);
+    assert_eq!(answered(&mut sources, 600, 2, 100_000), at(250));
+    assert_eq!(answered(&mut sources, 640, 2, 400_000), at(120));
+    assert_eq!(sources.check(at(700), &links, false), probe);
+    assert_eq!(answered(&mut sources, 900, 2, 400_000), at(120), "again");
+    sources.pass_over(at(900));
+    assert_eq!(choose(&mut sources, 900, &links, None), Some(1));
+    assert_eq!(sources.one_way(), at(0), "another source");
+    // Answers to the oldest of many probes come too late.
+    for ms in (1_200..).step_by(300).take(PROBES) {
+        let links = [link(1, ms)];
+        assert_eq!(
+            sources.check(at(ms), &links, false),
+            Checked::ToProbe(LinkId(1))
+        );
+    }
+    assert_eq!(answered(&mut sources, 3_400, 1, 900_000), at(0));
+}
+
+#[test]
 fn two_joiners_that_ask_each_other_have_found_no_match() {
     let (mut sources, links) = (sources(), [link(1, 0)]);
     choose(&mut sources, 20_000, &links, None);
@@ -149,6 +179,29 @@ fn two_joiners_that_ask_each_other_have_found_no_match() {
     choose(&mut sources, 40_000, &links, None);
     sources.answered(at(40_000), Answered::Nothing, None);
     assert!(!sources.no_source_left(at(40_000)) && !sources.gives_up(at(69_999)));
+}
+
+#[test]
+fn peers_that_never_have_anything_hold_no_joiner() {
+    let (mut sources, links) = (sources(), [link(1, 0)]);
+    let answers = |sources: &mut Sources, seconds: u64, answer| {
+        let ms = seconds * 1_000;
+        choose(sources, ms, &links, None);
+        sources.answered(at(ms), answer, None);
+        sources.pass_over(at(ms));
+        sources.gives_up(at(ms))
+    };
+    let given_up = |sources: &mut Sources, from: u64| {
+        let mut seconds = (from..from + 1_000).step_by(2);
+        seconds.find(|at| answers(sources, *at, Answered::Nothing))
+    };
+    assert_eq!(given_up(&mut sources, 0), Some(88));
+    assert!(!answers(&mut sources, 100, Answered::Outline));
+    assert_eq!(given_up(&mut sources, 110), Some(198));
+    let mut slept = self::sources();
+    assert!(!answers(&mut slept, 0, Answered::Nothing));
+    slept.skip(at(500_000), at(500_000));
+    assert_eq!(given_up(&mut slept, 500), Some(588));
 }
 
 #[test]

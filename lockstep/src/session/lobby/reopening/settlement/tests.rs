@@ -78,6 +78,24 @@ fn first_comers_that_are_a_quorum_go_on_at_once() {
 }
 
 #[test]
+fn a_host_that_stands_still_waits_so_much_longer() {
+    let away = Duration::from_secs(100);
+    let (mut settlement, _) = settle(20, &[(1, 20)], WAIT);
+    settlement.skip(away);
+    assert_eq!(settlement.deadline(NOW), Some(WAIT + away));
+    settlement.take_first_comers(NOW * 2);
+    settlement.skip(away);
+    assert_eq!(settlement.deadline(NOW), Some(NOW * 2 + away));
+    let (mut settlement, _) = settle(10, &[(1, 20), (2, 19)], WAIT);
+    let (from, until) = settlement.source().expect("it lacks turns");
+    settlement.skip(away);
+    assert_eq!(settlement.source(), Some((from, until + away)));
+    let (mut settlement, _) = settle(20, &[], Duration::MAX);
+    settlement.skip(away);
+    assert_eq!(settlement.deadline(NOW), Some(Duration::MAX));
+}
+
+#[test]
 fn the_cut_is_what_a_quorum_holds() {
     let (_, settling) = settle(20, &[(1, 18), (2, 17)], WAIT);
     let Then::Propose(proposal) = settling.then else {
