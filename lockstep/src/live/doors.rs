@@ -110,10 +110,12 @@ impl Doors {
 impl Door {
     fn refill(&mut self, now: Duration, per_s: u64) {
         let most = BURST * COMMAND * per_s;
-        let earned = (now - self.refilled).as_micros() as u64 * per_s * COMMAND / 1_000_000;
+        // Longer than a burst lasts earns no more. A limit may be any number.
+        let span = (now - self.refilled).min(Duration::from_secs(BURST));
+        let earned = span.as_micros() * u128::from(COMMAND * per_s) / 1_000_000;
         self.allowance = match self.issued {
             0 => most,
-            _ => (self.allowance + earned).min(most),
+            _ => (self.allowance + earned as u64).min(most),
         };
         self.refilled = now;
     }
@@ -159,6 +161,21 @@ mod tests {
         assert_eq!(issue(queue(10, 1_000, 1_000)), refused, "it has seen all");
         // A batch holds the first two.
         assert_eq!(issue(queue(11, 500, 1_000)), Ok((4, 12)));
+    }
+
+    #[test]
+    fn any_number_of_commands_a_second_is_a_limit() {
+        let mut doors = doors();
+        let limits = Limits {
+            commands_per_s: u32::MAX,
+            ..Limits::default()
+        };
+        for second in 1..4 {
+            let now = Duration::from_secs(second << 30);
+            let issued = doors.admit((SEAT, 9), now, queue(4, 0, 0), &limits);
+            assert_eq!(issued.map(|issued| issued.turn), Ok(TurnNumber(4)));
+            doors.pass((SEAT, 9));
+        }
     }
 
     #[test]

@@ -428,7 +428,7 @@ impl Membership {
         signer: &dyn Signer,
     ) -> Vec<Action> {
         if let Message::Request(_, request) = &message {
-            self.note_request(*request, from, around, ledger, signer);
+            self.note_request(*request, Some(from), around, ledger, signer);
         }
         self.handle(Input::Heard(from, message), around, ledger, signer)
     }

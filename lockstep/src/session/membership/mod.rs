@@ -477,7 +477,7 @@ impl Membership {
         if !due || self.epochs.pending().is_some() {
             return None;
         }
-        self.note_request(request, self.me, around, ledger, signer);
+        self.note_request(request, None, around, ledger, signer);
         Some(self.tell_request(request, around.now, &ledger.places, signer))
     }
 
@@ -492,16 +492,17 @@ impl Membership {
         self.cast(message, places, signer)
     }
 
-    /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and no peer
+    /// Takes a request that a voter passes on, or that came from the joiner itself. A run of a process that has had its part does not come back, and no peer
     /// does that is convicted, or has strayed too often.
     fn note_request(
         &mut self,
         request: Request,
-        by: u8,
+        voter: Option<u8>,
         around: &Surroundings,
         ledger: &Ledger,
         signer: &dyn Signer,
     ) {
+        let by = voter.unwrap_or(self.me);
         let joins = request.joins;
         let at = usize::from(joins.peer);
         let places = &ledger.places;
@@ -511,7 +512,8 @@ impl Membership {
         let counts = !self.epochs.has(at) && self.epochs.has(usize::from(by));
         let plausible = Readmissions::is_plausible(&request, ledger.window.complete());
         if !over && plausible && counts && self.is_signed(&request, places, signer) {
-            self.readmission.note(request, by, around.now);
+            let from_itself = voter.is_none();
+            self.readmission.note(request, by, from_itself, around.now);
         }
     }
 

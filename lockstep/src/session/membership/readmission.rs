@@ -79,11 +79,13 @@ impl Readmissions {
         self.known.values().flatten().copied().collect()
     }
 
-    /// Whether a request says more than the last one.
-    fn is_news(&self, request: &Request) -> bool {
+    /// Whether a request says more than the last one, or is of another run that `may_follow`.
+    fn is_news(&self, request: &Request, may_follow: impl Fn(&Asked) -> bool) -> bool {
         let last = self.asked.get(&request.joins.peer);
-        last.map(|asked| asked.request)
-            .is_none_or(|last| last.joins != request.joins || last.turns < request.turns)
+        last.is_none_or(|last| match last.request.joins == request.joins {
+            true => last.request.turns < request.turns,
+            false => may_follow(last),
+        })
     }
 
     /// Whether a request that came from the joiner itself is to be told to all now.
@@ -94,7 +96,7 @@ impl Readmissions {
             Some(_) => known.is_none_or(|asked| asked.heard_at + AGAIN <= now),
             None => true,
         };
-        due && self.is_news(request)
+        due && self.is_news(request, |_| true)
     }
 
     /// Whether a joiner can have come as far, where so many turns are complete.
@@ -102,9 +104,13 @@ impl Readmissions {
         request.turns <= complete.saturating_add(TURNS_AHEAD)
     }
 
-    /// A voter tells of a request.
-    pub(super) fn note(&mut self, request: Request, by: u8, now: Duration) {
+    /// A request has come from the joiner itself, or else a voter tells of it. A voter can tell again of runs that are
+    /// over, so none of them follows on one that was heard of lately.
+    pub(super) fn note(&mut self, request: Request, by: u8, from_itself: bool, now: Duration) {
         let joins = request.joins;
+        let was_known = self.known.values().flatten().any(|known| *known == joins);
+        let may_follow = |last: &Asked| from_itself || !was_known || last.heard_at + FRESH <= now;
+        let is_news = self.is_news(&request, may_follow);
         let known = self.known.entry((by, joins.peer)).or_default();
         if !known.contains(&joins) {
             known.push_back(joins);
@@ -112,7 +118,7 @@ impl Readmissions {
                 known.pop_front();
             }
         }
-        if self.is_news(&request) {
+        if is_news {
             let heard_at = now;
             self.asked.insert(joins.peer, Asked { request, heard_at });
         }
@@ -242,19 +248,40 @@ mod tests {
     fn proposal_for_a_run_is_acceptable_when_the_next_run_asks() {
         let mut readmission = Readmissions::new(4);
         let (first, next) = (request(2, 50, 100), request(2, 51, 100));
-        readmission.note(first, 0, Duration::ZERO);
-        readmission.note(next, 0, Duration::ZERO);
+        readmission.note(first, 0, false, Duration::ZERO);
+        readmission.note(next, 0, false, Duration::ZERO);
         assert_eq!(readmission.known(), [first.joins, next.joins]);
         let asked = readmission.asked[&2].request;
         assert_eq!(asked.joins, next.joins, "the run that is admitted next");
         // Runs that another voter tells of take no place of theirs.
         for run in 0..=255 {
-            readmission.note(request(2, run, 100), 1, Duration::ZERO);
-            readmission.note(request(3, run, 100), 1, Duration::ZERO);
+            readmission.note(request(2, run, 100), 1, false, Duration::ZERO);
+            readmission.note(request(3, run, 100), 1, false, Duration::ZERO);
         }
         let known = readmission.known();
         assert!(known.starts_with(&[first.joins, next.joins]));
         assert_eq!(known.len(), 2 + 2 * RUNS);
+    }
+
+    #[test]
+    fn a_voter_that_tells_of_earlier_runs_keeps_no_joiner_out() {
+        let mut readmission = Readmissions::new(4);
+        let (first, plan) = (request(2, 50, 100), Plan::default());
+        readmission.note(first, 0, true, Duration::ZERO);
+        let mut now = SECOND * 10;
+        for turns in 200..220 {
+            let joins = request(2, 51, turns);
+            assert!(readmission.is_due(&joins, now));
+            readmission.note(joins, 0, true, now);
+            readmission.tell(joins, now);
+            for old in [first, request(2, 51, 200)] {
+                now += AGAIN / 2;
+                readmission.note(old, 1, false, now);
+            }
+            assert_eq!(readmission.next(plan, turns, now), Some(joins.joins));
+        }
+        readmission.note(first, 1, false, now + FRESH);
+        assert_eq!(readmission.asked[&2].request, first, "its last run is gone");
     }
 
     #[test]
@@ -274,7 +301,7 @@ mod tests {
         let plan = Plan::default();
         let asks = request(2, 50, 100);
         assert!(readmission.is_due(&asks, Duration::ZERO));
-        readmission.note(asks, 0, Duration::ZERO);
+        readmission.note(asks, 0, true, Duration::ZERO);
         assert_eq!(readmission.untold(plan, 100, Duration::ZERO), [asks]);
         assert_eq!(readmission.next(plan, 100, Duration::ZERO), None);
         readmission.tell(asks, Duration::ZERO);

@@ -97,7 +97,8 @@ impl VoteLog {
     pub(super) fn begin_epoch(&mut self, epoch: u32, now: Duration) {
         self.epoch = epoch;
         self.votes.retain(|(of, ..), _| *of >= epoch);
-        self.against.clear();
+        // Votes of this epoch may have come before it began here.
+        self.against = self.newest_against();
         self.prepared = BTreeMap::from([(self.me, now)]);
         self.attempted.clear();
         self.attempts = 0;
@@ -248,12 +249,17 @@ impl VoteLog {
 
     /// The voters that a quorum wants to go by its newest promises.
     pub(super) fn still_unwanted(&self, voters: Voters) -> Peers {
+        unwanted_by_quorum(voters, &self.newest_against())
+    }
+
+    /// By voter, the peers that its newest promise wants to go.
+    fn newest_against(&self) -> BTreeMap<u8, Peers> {
         let promises = self.of_kind(PROMISE);
         let against = promises.filter_map(|(by, vote)| match &vote.message {
             Message::Promise(promise) => Some((by, promise.unwanted)),
             _ => None,
         });
-        unwanted_by_quorum(voters, &against.collect())
+        against.collect()
     }
 
     /// The peers that have begun a later round than this one.
@@ -567,6 +573,12 @@ mod tests {
         log.post(1, 1, promise(2, Peers::default()), [0; 64]);
         assert_eq!(log.still_unwanted(voters), Peers::default());
         assert_eq!(log.unwanted_by_quorum(voters), Peers(0b100));
+
+        log.post(2, 0, promise(1, Peers(0b10)), [0; 64]);
+        log.post(2, 2, promise(1, Peers(0b10)), [0; 64]);
+        log.begin_epoch(2, Duration::ZERO);
+        let early = log.unwanted_by_quorum(voters);
+        assert_eq!(early, Peers(0b10), "promises from before it began here");
     }
 
     #[test]
