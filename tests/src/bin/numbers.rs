@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{lost, network, orders, recording, rejoin, stopped, world};
+use tests::numbers::{click, lost, network, orders, recording, rejoin, stopped, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -68,6 +68,15 @@ enum What {
         /// Impairment of each peer's outgoing packets
         #[arg(long)]
         impair: Option<String>,
+    },
+    /// What two players in windows see after a click, and when
+    Click {
+        /// Impairment of the second player's outgoing packets
+        #[arg(long, default_value = "delay=150ms,jitter=5ms")]
+        impair: String,
+        /// Clicks of each player
+        #[arg(long, default_value_t = 10)]
+        clicks: usize,
     },
     /// Rejoining a long match of real processes over loopback
     Rejoin {
@@ -150,6 +159,10 @@ fn main() -> ExitCode {
             for peers in peers {
                 lost::print(&program, &["demo"], peers, rounds, impair.as_deref());
             }
+        }
+        What::Click { impair, clicks } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            click::print(&program, &impair, clicks);
         }
         What::Rejoin { minutes, units } => {
             let program = std::env::current_exe().expect("a running program has a path");
