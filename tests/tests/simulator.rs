@@ -115,6 +115,7 @@ fn seeds_that_found_bugs_keep_the_invariants() {
     for (seed, fixed_plans) in fixed.chain(ADAPTIVE.map(|seed| (seed, false))) {
         all_keep_the_invariants(&Sweep {
             fixed_plans,
+            by_number: true,
             ..Sweep::of(seed, seed + 1)
         });
     }
@@ -143,9 +144,11 @@ fn seeds_keep_the_invariants_over_quic() {
 
 #[test]
 fn a_seed_runs_the_same_way_again() {
+    let mut seeds = SEEDS;
+    let signed = seeds.find(|seed| Scenario::draw(*seed).ed25519);
     for (over, seed) in [
         (Over::Messages, 2),
-        (Over::Messages, 15),
+        (Over::Messages, signed.expect("one seed in fifty is")),
         (Over::Messages, 48),
         (Over::Quic, 3),
         (Over::Quic, 7),

@@ -24,6 +24,8 @@ pub struct Sweep {
     pub two_hostile: bool,
     /// No plan is adaptive.
     pub fixed_plans: bool,
+    /// Signers and garbage follow from the number of the seed, as they did where the oldest seeds found bugs.
+    pub by_number: bool,
     /// The transport.
     pub over: Over,
     /// Whether batches are signed with Ed25519; `None` leaves it to each seed.
@@ -84,6 +86,7 @@ impl Sweep {
             stops_at_first: false,
             two_hostile: false,
             fixed_plans: false,
+            by_number: false,
             over: Over::Messages,
             ed25519: None,
             threads: None,
@@ -103,6 +106,10 @@ impl Sweep {
         let drawn = match self.fixed_plans {
             true => Scenario::draw_fixed(seed),
             false => Scenario::draw(seed),
+        };
+        let drawn = match self.by_number {
+            true => drawn.by_number(),
+            false => drawn,
         };
         Scenario {
             over: self.over,
@@ -164,7 +171,10 @@ impl Sweep {
         } else {
             ""
         };
-        format!("cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}{plans}")
+        let by_number = if self.by_number { " --by-number" } else { "" };
+        format!(
+            "cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}{plans}{by_number}"
+        )
     }
 
     /// A failed run in one line: the invariant, the peer, the turn, and the command that repeats it.
