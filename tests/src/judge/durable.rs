@@ -21,13 +21,20 @@ impl Judge {
             self.must(RUN, Durable, bundle)(holds, "a fresh world differs");
         }
         for peer in self.scenario.honest() {
-            self.check_claims::<W>(peer, canonical, &worlds);
+            for log in self.peers[peer].logs() {
+                self.check_claims::<W>(peer, log, canonical, &worlds);
+            }
         }
     }
 
-    /// The claims of a peer's log about turns of the history.
-    fn check_claims<W: Playable>(&self, peer: usize, canonical: &Log, worlds: &[Checksum]) {
-        let log = &self.peers[peer].log;
+    /// The claims about turns of the history in the log of one of a peer's runs.
+    fn check_claims<W: Playable>(
+        &self,
+        peer: usize,
+        log: &Log,
+        canonical: &Log,
+        worlds: &[Checksum],
+    ) {
         let common = log.common(canonical);
         let sound = common.min(self.scenario.peers[peer].flaw.unwrap_or(u32::MAX));
         let is_world = |turns: u32, of: &Checksum| turns > sound || worlds[turns as usize] == *of;
