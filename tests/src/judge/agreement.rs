@@ -192,7 +192,7 @@ impl Judge {
         let most = LONGEST_TAIL.max(file.given.len().saturating_sub(file.finals) as usize);
         self.must(peer, Bounded, turns)(turns.len() <= most, "has too long a tail");
         // A joiner gives up turns that it has followed of stalled peers.
-        let follows = self.scenario.reopening.is_some();
+        let follows = self.scenario.reopening.is_some() && file.notes.run > 0;
         // A liar signs another batch where it shows what others do not have.
         let two_faced = self.scenario.has_two_faced() || file.told_of_proof;
         let few = two_faced && retracted <= 2 * self.scenario.delay();
