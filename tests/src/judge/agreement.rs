@@ -110,6 +110,9 @@ impl Judge {
         let just = |peer| !self.scenario.is_sound(peer) || self.named.contains(&peer);
         let just = |place| just(self.at(place));
         must(value.minority.iter().all(just), "removes a sound world");
+        let leaves = |of: &PeerFile| of.notes.leaves || of.notes.has_left;
+        let left = |place| leaves(file(place)) || self.scenario.is_hostile(self.at(place));
+        must(value.left.iter().all(left), "lets go what never left");
         let proofs = change.proofs.iter();
         let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));
