@@ -229,6 +229,15 @@ impl Judge {
                 };
                 let beyond = log.len() - log.common(canonical);
                 self.must(peer, Agreement, (beyond, most))(beyond <= most, "leaves the history");
+                // What is final at a peer outside is final for all.
+                let contradicts =
+                    newest && !reopened && self.peers[peer].finals > log.common(canonical);
+                let must = self.must(
+                    peer,
+                    Agreement,
+                    (self.peers[peer].finals, log.common(canonical)),
+                );
+                must(!contradicts, "has final turns of another history");
             }
         }
     }
