@@ -229,7 +229,9 @@ impl Judge {
             Event::Desync(desync) => {
                 self.peers[peer].told_of_desync = true;
                 let sound = self.check_desync(peer, desync);
-                self.named.extend(sound);
+                // The word of a hostile peer is no reason.
+                let counts = !self.scenario.is_hostile(peer);
+                self.named.extend(sound.into_iter().filter(|_| counts));
             }
             Event::Ended(ended) => self.check_end(peer, ended),
             _ => {}
