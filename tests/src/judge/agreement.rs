@@ -4,6 +4,8 @@ use super::*;
 
 /// The number of turns before a change's cut that a peer may know of it.
 const CUT_AHEAD: u32 = 16;
+/// No plan is for a longer way, in milliseconds.
+const LONGEST_WAY: u64 = 6_000;
 
 impl Judge {
     /// A session appended a record. It stands in its place, has a reason, and is what others logged there.
@@ -75,7 +77,10 @@ impl Judge {
         let mine = |of: &RosterPeer| of.peer == self.ids[peer] && of.seats == own;
         let all = all && start.roster.iter().any(mine) && each.eq(self.places.iter().map(wanted));
         must(all, "starts with other peers or seats");
-        let settled = self.scenario.adaptive || plan == self.scenario.plan;
+        let mut ways = (0..LONGEST_WAY).map(|way| plan_for(way, self.scenario.plan.tick_ms));
+        // A lobby that measured no way keeps the plan that was asked for.
+        let settled =
+            plan == self.scenario.plan || self.scenario.adaptive && ways.any(|of| of == plan);
         must(
             settled && plan == start.terms.plan,
             "starts with another plan",

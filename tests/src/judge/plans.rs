@@ -137,9 +137,13 @@ impl Judge {
     pub(super) fn check_adaptive_plans(&self, canonical: &Log) {
         let (mut asked, turns) = (Links::default(), &canonical.turns);
         asked.wait = FIRST;
-        let first = |turn: &Bundle| turn.plan.is_valid(true);
+        let first = canonical.start.as_ref().map(|start| start.terms.plan);
+        let is_first = |turn: &Bundle| Some(turn.plan) == first;
         let must = self.must(RUN, Agreement, turns.first());
-        must(turns.iter().take(1).all(first), "begins with no plan");
+        must(
+            turns.first().is_none_or(is_first),
+            "begins with another plan",
+        );
         for pair in turns.windows(2) {
             let (turn, plan) = (pair[1].turn.0, pair[1].plan);
             let wanted = match self.scenario.adaptive {
