@@ -73,6 +73,8 @@ pub struct Report {
     pub peers: usize,
     /// Peers of the core; 0 if no core existed at healing.
     pub core: usize,
+    /// Whether it came to healing.
+    pub healed: bool,
     /// UDP packets sent, in a run over QUIC.
     pub packets: u64,
     /// The most turns that one peer retracted at once.
@@ -543,6 +545,7 @@ impl<W: Playable> Simulator<W> {
             trace: self.trace.hash(),
             peers: self.peers.len(),
             core: self.judge.core.members.len(),
+            healed: self.judge.core.due.is_some(),
             packets: self.quic.as_ref().map_or(0, Quic::packets),
             most_retracted: self.most_retracted,
             proved: files.any(|file| file.told_of_proof),

@@ -88,7 +88,9 @@ fn main() -> ExitCode {
         );
     }
     if outcome.lacks_cores() {
-        println!("more than one run in {WITHOUT_CORE} has no core: the scenarios prove too little");
+        println!(
+            "more than one run in {WITHOUT_CORE} has no core, or too many end before healing: the scenarios prove too little"
+        );
         return ExitCode::FAILURE;
     }
     match outcome.failed.first() {

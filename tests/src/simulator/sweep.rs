@@ -43,6 +43,8 @@ pub struct Outcome {
     kinds: Vec<usize>,
     /// Runs without a core at healing.
     pub without_core: usize,
+    /// Those of them that ended before healing.
+    pub unhealed: usize,
     /// The failed seeds, with their first violation.
     pub failed: Vec<(u64, Violation)>,
     /// Runs with a proof of two signed histories.
@@ -70,7 +72,9 @@ struct Sums {
 
 /// At most one run in this many may lack a core.
 pub const WITHOUT_CORE: usize = 10;
-/// Fewer runs say nothing about that share.
+/// At most one run in this many may end before healing: of the seeds below 200, seven do.
+const UNHEALED: usize = 25;
+/// Fewer runs say nothing about these shares.
 const ENOUGH: usize = 300;
 /// Seeds in search of two hostile peers are so far apart: no range of seeds is so long, and some kinds come every so many.
 const AWAY: u64 = 1_000_000_000_000_001;
@@ -202,6 +206,7 @@ impl Outcome {
             *count += usize::from(is_of(scenario));
         }
         self.without_core += usize::from(report.core == 0);
+        self.unhealed += usize::from(report.core == 0 && !report.healed);
         self.proved += usize::from(report.proved);
         self.retracted += usize::from(report.most_retracted > 0);
         self.removals.extend(&report.removals);
@@ -235,10 +240,12 @@ impl Outcome {
         kinds.map(|((name, _), count)| (*name, *count))
     }
 
-    /// Whether too many runs lacked a core: more than a tenth, by more than three times what chance makes of that.
+    /// Whether too many runs lacked a core, or ended before healing: by more than three times what chance makes of that.
     pub fn lacks_cores(&self) -> bool {
         let by_chance = self.runs().isqrt();
-        self.runs() >= ENOUGH && self.without_core > self.runs() / WITHOUT_CORE + by_chance
+        let lack = self.without_core > self.runs() / WITHOUT_CORE + by_chance;
+        let end = self.unhealed > self.runs() / UNHEALED + by_chance / 2;
+        self.runs() >= ENOUGH && (lack || end)
     }
 }
 
@@ -259,9 +266,10 @@ impl fmt::Display for Outcome {
         }
         writeln!(
             f,
-            "{} runs, {} of them without a core; {} proved two histories, {} retracted turns; trace {:016x}",
+            "{} runs, {} of them without a core, {} of these ended before healing; {} proved two histories, {} retracted turns; trace {:016x}",
             self.runs(),
             self.without_core,
+            self.unhealed,
             self.proved,
             self.retracted,
             self.trace
