@@ -85,7 +85,7 @@ impl Judge {
             settled && plan == start.terms.plan,
             "starts with another plan",
         );
-        let signed = signed::start_signers(log, start).len() == self.places.len();
+        let signed = formats::start_signers(log, start).len() == self.places.len();
         must(signed, "starts what not all have signed");
     }
 
@@ -95,7 +95,7 @@ impl Judge {
         let (voters, must) = (log.roster(u32::MAX), self.must(peer, Agreement, change));
         let next = change.epoch as usize + 1 == log.epochs.len();
         must(next, "changes another epoch");
-        let accepts = signed::accepted_by(log, change).unwrap_or_default();
+        let accepts = formats::accepted_by(log, change).unwrap_or_default();
         let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
         let (accept, reopening) = ((change.epoch, change.ballot), (change.epoch, value.roster));
@@ -119,7 +119,7 @@ impl Judge {
         let left = |place| leaves(file(place)) || self.scenario.is_hostile(self.at(place));
         must(value.left.iter().all(left), "lets go what never left");
         let proofs = change.proofs.iter();
-        let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
+        let proved: BTreeSet<u8> = proofs.filter_map(|of| formats::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));
         must(just, "removes a cheat unproved");
         // A match is reopened at the last turn of a quorum's disks, as they are when the first peer logs it. Turns that a

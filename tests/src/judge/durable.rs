@@ -50,12 +50,12 @@ impl Judge {
                     must(is_true::<W>(of, canonical, worlds), "is no keyframe");
                 }
                 Record::Attest(batch) => {
-                    let said = signed::batch_of(log, batch);
+                    let said = formats::batch_of(log, batch);
                     let alike = said.is_some_and(|(_, of)| is_log(of.complete, of.log_hash.0));
                     must(alike, "keeps a batch unsigned, or of another log");
                 }
                 Record::End(end) => {
-                    let signers = signed::end_signers(log, end);
+                    let signers = formats::end_signers(log, end);
                     let signed = self.core.members.iter().all(|of| signers.contains(of));
                     must(signed || !self.is_core(peer), "ends without the core");
                     must(is_world(end.turns, &end.checksum), "ends elsewhere");

@@ -12,7 +12,7 @@ pub use kinds::{KINDS, Kind};
 pub use reopening::{Fate, Parted, Reopening};
 pub use shrink::shrink;
 
-use crate::judge::plan_for;
+use crate::plans::plan_for;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
