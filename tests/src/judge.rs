@@ -7,31 +7,24 @@
 //! healing.
 
 mod agreement;
-mod bounded;
-mod charge;
 mod core;
 mod desync;
 mod durable;
-mod log;
 mod no_loss;
 mod plans;
 mod progress;
-mod signed;
 
-pub use bounded::{Asked, Bounds};
-pub use plans::plan_for;
-
+use crate::formats::{self, Hash, Log};
+use crate::plans::plan_for;
 use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{
     Accepted, Bundle, EncodedLog, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer,
-    Start, What,
+    What,
 };
 use lockstep::{EndReason, Ended, Event, Fault, PeerId, Plan, Rejoin};
-use log::Log;
 use no_loss::Saying;
-use signed::Hash;
 use sim::{Checksum, Seat, SeatState};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -229,7 +222,9 @@ impl Judge {
             Event::Desync(desync) => {
                 self.peers[peer].told_of_desync = true;
                 let sound = self.check_desync(peer, desync);
-                self.named.extend(sound);
+                // The word of a hostile peer is no reason.
+                let counts = !self.scenario.is_hostile(peer);
+                self.named.extend(sound.into_iter().filter(|_| counts));
             }
             Event::Ended(ended) => self.check_end(peer, ended),
             _ => {}
@@ -251,7 +246,6 @@ impl Judge {
             self.check_said(&log);
             self.check_plans(&log);
             self.check_adaptive_plans(&log);
-            self.check_charge(&log);
             self.check_reruns::<W>(&log);
             self.check_mismatches(&log);
         }

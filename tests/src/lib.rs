@@ -2,6 +2,7 @@
 
 #[cfg(feature = "demo")]
 pub mod chaos;
+mod formats;
 #[cfg(feature = "demo")]
 pub mod golden;
 pub mod judge;
@@ -10,6 +11,7 @@ pub mod model;
 pub mod numbers;
 #[cfg(feature = "demo")]
 pub mod peers;
+mod plans;
 #[cfg(feature = "demo")]
 pub mod processes;
 pub mod random;

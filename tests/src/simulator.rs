@@ -5,6 +5,7 @@
 //! A run has two phases. In the first, all drawn faults may happen. Then calm peers heal, and so do the links
 //! between them; the other peers' faults go on. From then on the judge demands progress of the core.
 
+mod bounds;
 mod disk;
 mod event;
 mod faults;
@@ -24,6 +25,7 @@ mod toy;
 mod trace;
 mod worker;
 
+pub use bounds::{Asked, Bounds};
 pub use notes::Notes;
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
@@ -33,7 +35,7 @@ pub use scenario::{
 pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};
 
-use crate::judge::{Asked, Bounds, Invariant, Judge, RECOVERY, RUN, Violation};
+use crate::judge::{Invariant, Judge, RECOVERY, RUN, Violation};
 use crate::random::Stream;
 use disk::Disk;
 use event::Event;
@@ -73,6 +75,8 @@ pub struct Report {
     pub peers: usize,
     /// Peers of the core; 0 if no core existed at healing.
     pub core: usize,
+    /// Whether it came to healing.
+    pub healed: bool,
     /// UDP packets sent, in a run over QUIC.
     pub packets: u64,
     /// The most turns that one peer retracted at once.
@@ -543,6 +547,7 @@ impl<W: Playable> Simulator<W> {
             trace: self.trace.hash(),
             peers: self.peers.len(),
             core: self.judge.core.members.len(),
+            healed: self.judge.core.due.is_some(),
             packets: self.quic.as_ref().map_or(0, Quic::packets),
             most_retracted: self.most_retracted,
             proved: files.any(|file| file.told_of_proof),

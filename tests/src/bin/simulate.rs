@@ -39,6 +39,9 @@ struct Arguments {
     /// No plan is adaptive.
     #[arg(long)]
     fixed_plans: bool,
+    /// Signers and garbage follow from the number of the seed.
+    #[arg(long)]
+    by_number: bool,
     /// Write all inputs and outputs of every session to this file; needs --seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
@@ -85,7 +88,9 @@ fn main() -> ExitCode {
         );
     }
     if outcome.lacks_cores() {
-        println!("more than one run in {WITHOUT_CORE} has no core: the scenarios prove too little");
+        println!(
+            "more than one run in {WITHOUT_CORE} has no core, or too many end before healing: the scenarios prove too little"
+        );
         return ExitCode::FAILURE;
     }
     match outcome.failed.first() {
@@ -114,6 +119,7 @@ fn sweep(arguments: &Arguments) -> Sweep {
         stops_at_first: arguments.first,
         two_hostile: arguments.two_hostile,
         fixed_plans: arguments.fixed_plans,
+        by_number: arguments.by_number,
         over: match arguments.over {
             Carriers::Messages => Over::Messages,
             Carriers::Quic => Over::Quic,

@@ -4,6 +4,8 @@ use super::*;
 
 /// The number of turns before a change's cut that a peer may know of it.
 const CUT_AHEAD: u32 = 16;
+/// No plan is for a longer way, in milliseconds.
+const LONGEST_WAY: u64 = 6_000;
 
 impl Judge {
     /// A session appended a record. It stands in its place, has a reason, and is what others logged there.
@@ -75,12 +77,15 @@ impl Judge {
         let mine = |of: &RosterPeer| of.peer == self.ids[peer] && of.seats == own;
         let all = all && start.roster.iter().any(mine) && each.eq(self.places.iter().map(wanted));
         must(all, "starts with other peers or seats");
-        let settled = self.scenario.adaptive || plan == self.scenario.plan;
+        let mut ways = (0..LONGEST_WAY).map(|way| plan_for(way, self.scenario.plan.tick_ms));
+        // A lobby that measured no way keeps the plan that was asked for.
+        let settled =
+            plan == self.scenario.plan || self.scenario.adaptive && ways.any(|of| of == plan);
         must(
             settled && plan == start.terms.plan,
             "starts with another plan",
         );
-        let signed = signed::start_signers(log, start).len() == self.places.len();
+        let signed = formats::start_signers(log, start).len() == self.places.len();
         must(signed, "starts what not all have signed");
     }
 
@@ -90,7 +95,7 @@ impl Judge {
         let (voters, must) = (log.roster(u32::MAX), self.must(peer, Agreement, change));
         let next = change.epoch as usize + 1 == log.epochs.len();
         must(next, "changes another epoch");
-        let accepts = signed::accepted_by(log, change).unwrap_or_default();
+        let accepts = formats::accepted_by(log, change).unwrap_or_default();
         let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
         let (accept, reopening) = ((change.epoch, change.ballot), (change.epoch, value.roster));
@@ -110,8 +115,11 @@ impl Judge {
         let just = |peer| !self.scenario.is_sound(peer) || self.named.contains(&peer);
         let just = |place| just(self.at(place));
         must(value.minority.iter().all(just), "removes a sound world");
+        let leaves = |of: &PeerFile| of.notes.leaves || of.notes.has_left;
+        let left = |place| leaves(file(place)) || self.scenario.is_hostile(self.at(place));
+        must(value.left.iter().all(left), "lets go what never left");
         let proofs = change.proofs.iter();
-        let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
+        let proved: BTreeSet<u8> = proofs.filter_map(|of| formats::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));
         must(just, "removes a cheat unproved");
         // A match is reopened at the last turn of a quorum's disks, as they are when the first peer logs it. Turns that a
@@ -192,7 +200,7 @@ impl Judge {
         let most = LONGEST_TAIL.max(file.given.len().saturating_sub(file.finals) as usize);
         self.must(peer, Bounded, turns)(turns.len() <= most, "has too long a tail");
         // A joiner gives up turns that it has followed of stalled peers.
-        let follows = self.scenario.reopening.is_some();
+        let follows = self.scenario.reopening.is_some() && file.notes.run > 0;
         // A liar signs another batch where it shows what others do not have.
         let two_faced = self.scenario.has_two_faced() || file.told_of_proof;
         let few = two_faced && retracted <= 2 * self.scenario.delay();
@@ -226,6 +234,15 @@ impl Judge {
                 };
                 let beyond = log.len() - log.common(canonical);
                 self.must(peer, Agreement, (beyond, most))(beyond <= most, "leaves the history");
+                // What is final at a peer outside is final for all.
+                let contradicts =
+                    newest && !reopened && self.peers[peer].finals > log.common(canonical);
+                let must = self.must(
+                    peer,
+                    Agreement,
+                    (self.peers[peer].finals, log.common(canonical)),
+                );
+                must(!contradicts, "has final turns of another history");
             }
         }
     }

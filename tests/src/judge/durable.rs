@@ -21,13 +21,20 @@ impl Judge {
             self.must(RUN, Durable, bundle)(holds, "a fresh world differs");
         }
         for peer in self.scenario.honest() {
-            self.check_claims::<W>(peer, canonical, &worlds);
+            for log in self.peers[peer].logs() {
+                self.check_claims::<W>(peer, log, canonical, &worlds);
+            }
         }
     }
 
-    /// The claims of a peer's log about turns of the history.
-    fn check_claims<W: Playable>(&self, peer: usize, canonical: &Log, worlds: &[Checksum]) {
-        let log = &self.peers[peer].log;
+    /// The claims about turns of the history in the log of one of a peer's runs.
+    fn check_claims<W: Playable>(
+        &self,
+        peer: usize,
+        log: &Log,
+        canonical: &Log,
+        worlds: &[Checksum],
+    ) {
         let common = log.common(canonical);
         let sound = common.min(self.scenario.peers[peer].flaw.unwrap_or(u32::MAX));
         let is_world = |turns: u32, of: &Checksum| turns > sound || worlds[turns as usize] == *of;
@@ -43,12 +50,12 @@ impl Judge {
                     must(is_true::<W>(of, canonical, worlds), "is no keyframe");
                 }
                 Record::Attest(batch) => {
-                    let said = signed::batch_of(log, batch);
+                    let said = formats::batch_of(log, batch);
                     let alike = said.is_some_and(|(_, of)| is_log(of.complete, of.log_hash.0));
                     must(alike, "keeps a batch unsigned, or of another log");
                 }
                 Record::End(end) => {
-                    let signers = signed::end_signers(log, end);
+                    let signers = formats::end_signers(log, end);
                     let signed = self.core.members.iter().all(|of| signers.contains(of));
                     must(signed || !self.is_core(peer), "ends without the core");
                     must(is_world(end.turns, &end.checksum), "ends elsewhere");

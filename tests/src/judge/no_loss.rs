@@ -139,7 +139,9 @@ impl Judge {
         let is_in = log.roster(saying.next).contains(&saying.peer);
         let mut epochs = log.epochs.iter();
         let gone = epochs.find(|(begins, of)| *begins > saying.next && !of.contains(&saying.peer));
-        let until = gone.map_or(file.log.len(), |(begins, _)| file.log.len().min(*begins));
+        // A peer outside may have provisional turns that the history lacks.
+        let end = file.log.len().min(log.len());
+        let until = gone.map_or(end, |(begins, _)| end.min(*begins));
         let mut turns = saying.due..saying.turn.unwrap_or(until);
         let stays = is_in && saying.run == file.notes.run && !file.notes.leaves;
         stays && turns.any(has_room)

@@ -2,7 +2,8 @@
 //! peers end as agreed. The bounds are those of `docs/bounds.md`.
 //!
 //! Ticks are longer than at the start only beside slow machines, or lies of one, and within bounds. All that this costs
-//! is bounded, under every policy.
+//! is bounded, under every policy. A peer that lies of its load pays for that alone, all of its stall budget and not more, and
+//! counts again once it has all back.
 
 use super::*;
 use crate::simulator::{REFILL, STALL_BUDGET};
@@ -104,13 +105,10 @@ impl Judge {
     /// The match begins; the core advances, admits calm joiners, and ends.
     pub(super) fn check_progress(&self) {
         // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
-        let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
-        let refused = |(at, of): (usize, &PeerFile)| match of.ended_by() {
-            Some(EndReason::Refused(_)) => self.scenario.is_hostile(at),
-            _ => false,
-        };
-        let mut ended = self.peers.iter().enumerate();
-        let waits = ended.any(refused) || self.scenario.hostile().any(early);
+        let waits = self.scenario.hostile().any(|(peer, hostile)| {
+            let refused = matches!(self.peers[peer].ended_by(), Some(EndReason::Refused(_)));
+            refused || matches!(hostile, Hostile::Garbage { early: true, .. })
+        });
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
@@ -179,6 +177,11 @@ impl Judge {
         let most = (STALL_BUDGET + first.turn() * LONGEST.into()) * slowing + OF_EARLIER_EPOCH;
         // What longer ticks have cost in this epoch, and that without what is given back.
         let (mut cost, mut owed) = (Duration::ZERO, Duration::ZERO);
+        // A lie alone makes ticks longer until its budget is spent, and not again until all of that is given back. Pauses,
+        // other slow machines and roster changes would count as well.
+        let paused = canonical.turns.iter().any(|bundle| bundle.paused);
+        let lies = self.scenario.lies_of_load() && slowing == 1;
+        let (by_lie, mut is_spent) = (lies && !paused && canonical.changes.is_empty(), false);
         // With the time of the last lowering, and the time since when all machines are fast.
         let (mut last, mut at, mut lowered_at, mut fast_at) = (first, Duration::ZERO, None, None);
         for bundle in &canonical.turns {
@@ -204,9 +207,15 @@ impl Judge {
             let given_back = (plan.turn() - longer) * slowing / REFILL;
             owed = (owed * kept + longer).saturating_sub(given_back);
             must(owed <= most, "ticks are long for more than stall budgets");
+            let lowered = plan.tick_ms < last.tick_ms;
+            if by_lie {
+                let is_short = plan.tick_ms == first.tick_ms;
+                must(is_short || !is_spent, "believes a peer in debt");
+                must(is_spent || !lowered, "charges a peer for more than it cost");
+                is_spent = !owed.is_zero() && (is_spent || owed >= STALL_BUDGET);
+            }
             // Ticks are short at once when a stall budget is spent.
             let again = lowered_at.is_some_and(|last| at < last + BETWEEN_LOWERINGS);
-            let lowered = plan.tick_ms < last.tick_ms;
             let soon = lowered && again && cost < STALL_BUDGET;
             must(!soon, "lowered too soon again");
             cost = cost * kept + longer;

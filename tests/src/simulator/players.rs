@@ -47,7 +47,6 @@ impl<W: Playable> Simulator<W> {
     fn issue(&mut self, peer: usize, bytes: usize) {
         let limits = Limits::default();
         let now = self.now();
-        let clumsy = self.scenario.seed % 4 == 1;
         let state = &mut self.peers[peer];
         let seat = state.own[state.random.below(state.own.len() as u64) as usize];
         let recent = state.issued.entry(seat).or_default();
@@ -67,7 +66,7 @@ impl<W: Playable> Simulator<W> {
         let mark = u32::from(seat.0) << 24 | state.marks;
         state.marks += 1;
         *total += 1;
-        let command = match clumsy && state.random.chance(GARBAGE) {
+        let command = match self.scenario.clumsy && state.random.chance(GARBAGE) {
             true => [&[0xff; 6][..], &mark.to_le_bytes()].concat(),
             false => to_bytes(&W::command(&mut state.random, mark, bytes)),
         };

@@ -12,7 +12,7 @@ pub use kinds::{KINDS, Kind};
 pub use reopening::{Fate, Parted, Reopening};
 pub use shrink::shrink;
 
-use crate::judge::plan_for;
+use crate::plans::plan_for;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether batches are signed with Ed25519 rather than the keyed hash.
     pub ed25519: bool,
+    /// Whether players issue garbage among their commands.
+    pub clumsy: bool,
     /// The transport.
     pub over: Over,
     /// The peers; the first is the lobby's host.

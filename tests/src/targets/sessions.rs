@@ -1,6 +1,6 @@
 //! Sessions under hostile bytes: in the lobby, during the start of a match, in a match, and on the way back into one.
 
-use crate::judge::{Asked, Bounds};
+use crate::simulator::{Asked, Bounds};
 use lockstep::harness::{
     Arrival, Arrives, Call, Clock, Mesh, Recording, Sent, Surroundings, guest, hosted, peer_id,
     settings,

@@ -6,6 +6,10 @@ use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget};
 use std::time::Duration;
 
+/// Scenarios of 1,000 in which batches are signed with Ed25519, which takes three times as long,
+const ED25519: u32 = 21;
+/// and those in which players issue garbage.
+const CLUMSY: u32 = 250;
 /// Scenarios of 1,000 in which plans follow the links.
 const ADAPTIVE: u32 = 600;
 /// Of 1,000 of these in which all peers are calm, those in which one lies of its links.
@@ -59,6 +63,15 @@ impl Scenario {
         scenario
     }
 
+    /// The same with signers and garbage by the number of the seed.
+    pub fn by_number(self) -> Scenario {
+        Scenario {
+            ed25519: self.seed % 48 == 15,
+            clumsy: self.seed % 4 == 1,
+            ..self
+        }
+    }
+
     /// All but the faults.
     fn draw_frame(seed: u64) -> Scenario {
         let random = &mut Stream::new(seed, "scenario", 0);
@@ -66,7 +79,8 @@ impl Scenario {
         let heal_at = random.millis(4_000, 16_000);
         let mut scenario = Scenario {
             seed,
-            ed25519: seed % 48 == 15,
+            ed25519: Stream::new(seed, "signer", 0).chance(ED25519),
+            clumsy: Stream::new(seed, "clumsy", 0).chance(CLUMSY),
             over: Over::default(),
             peers: (0..count).map(|at| draw_peer(random, at, count)).collect(),
             plan: draw_plan(random),

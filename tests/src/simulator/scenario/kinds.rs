@@ -45,6 +45,7 @@ pub const KINDS: &[Kind] = &[
     ("two peers", |each| each.peers.len() == 2),
     ("eight peers", |each| each.peers.len() == 8),
     ("signed with Ed25519", |each| each.ed25519),
+    ("garbage among commands", |each| each.clumsy),
     ("loss above 5 %", |each| each.weather.loss > 50),
     ("pairs without a link", |each| !each.unreachable.is_empty()),
     ("cut", |each| {

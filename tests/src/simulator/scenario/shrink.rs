@@ -50,6 +50,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     add(&|each| !std::mem::take(&mut each.unreachable).is_empty());
     add(&|each| std::mem::take(&mut each.stranger));
     add(&|each| std::mem::take(&mut each.extends));
+    add(&|each| std::mem::take(&mut each.clumsy));
     add(&|each| each.aftermath.take().is_some());
     add(&|each| each.reopening.take().is_some());
     for part in WEATHER {

@@ -1,15 +1,20 @@
 //! The log of one run of a peer's process, with hashes and epochs that are computed here.
 
-use super::*;
+use super::{Hash, after_change, after_start, after_turn};
 use lockstep::Incarnation;
+use lockstep::log::{Bundle, Record, RosterChange, Start};
 use std::sync::Arc;
 
 /// A log.
 #[derive(Clone, Default)]
 pub struct Log {
+    /// Its records.
     pub records: Vec<Record>,
+    /// Its start, if it has one.
     pub start: Option<Arc<Start>>,
+    /// Its turns.
     pub turns: Vec<Bundle>,
+    /// Its roster changes.
     pub changes: Vec<RosterChange>,
     /// Its hash after so many turns.
     pub hashes: Vec<Hash>,
@@ -48,24 +53,25 @@ impl Log {
                 let runs = start.roster.iter().map(|of| of.incarnation);
                 self.runs.extend((0..).zip(runs));
                 self.epochs.push((0, places.to_vec()));
-                self.tip = signed::after_start(start);
+                self.tip = after_start(start);
                 self.hashes.push(self.tip);
                 self.start = Some(start.clone());
             }
             Record::Bundle(bundle) => {
-                self.tip = signed::after_turn(&self.tip, bundle);
+                self.tip = after_turn(&self.tip, bundle);
                 self.hashes.push(self.tip);
                 self.turns.push(bundle.clone());
             }
             Record::Roster(change) => {
                 let joins = change.value.joins.iter();
-                self.runs.extend(joins.map(|of| (of.peer, of.incarnation)));
+                let joins = joins.map(|of| (of.peer, of.incarnation));
                 let runs = change.reopening.iter().flat_map(|of| &of.runs);
-                self.runs.extend(runs.map(|of| (of.peer, of.incarnation)));
+                let runs = runs.map(|of| (of.peer, of.incarnation));
+                self.runs.extend(joins.chain(runs));
                 let roster = change.value.roster.iter();
                 let roster = roster.map(|place| places[usize::from(place)]);
                 self.epochs.push((change.value.cut, roster.collect()));
-                self.tip = signed::after_change(&self.tip, change);
+                self.tip = after_change(&self.tip, change);
                 self.changes.push(change.clone());
             }
             _ => {}

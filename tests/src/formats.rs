@@ -1,10 +1,17 @@
 //! Log hashes and signatures, computed anew from the documented formats.
 
-use super::*;
+mod log;
+
+pub use log::Log;
+
 use ed25519_dalek::{Signature, VerifyingKey};
-use lockstep::log::{End, Equivocation, Reopening, SignedBatch};
+use lockstep::log::{
+    Bundle, End, Equivocation, LogEntry, Reopening, RosterChange, SignedBatch, Start, What,
+};
 use lockstep::session::Batch;
 use lockstep::{Incarnation, PROTOCOL, Plan};
+use sim::Seat;
+use std::collections::BTreeSet;
 
 /// A hash of the log.
 pub type Hash = [u8; 16];

@@ -1,7 +1,8 @@
 //! S5: nothing that a session asks of its surroundings grows without bound.
 
-use super::*;
 use lockstep::{LinkId, MAX_DATAGRAM};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A session's demand on its surroundings, or the clock's on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
