@@ -222,7 +222,7 @@ fn a_world_that_was_not_reopened_goes_on_following() {
 #[test]
 fn a_recorded_log_has_its_keyframe_where_its_turn_is() {
     let stored = |at: u32, provisional: u32| {
-        let log = || VerifiedLog::of(start(3), &turns(6), &signer(0));
+        let log = || VerifiedLog::of(start(3), turns(6), &signer(0));
         let keyframe = keyframe(&AttestedLog::of(log()), at);
         let (_, out) = DetachedWorld::recorded(log(), 0, Some(keyframe), provisional);
         told(&out).join(" ")
