@@ -180,7 +180,11 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             }
             watch::run(&path, &asked)
         }
-        Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
+        Command::Replay(replay) => {
+            refuse_options(outer, &NO_MATCH, "replay")?;
+            refuse_options(outer, &OF_OUTPUT, "replay, where these stand before it,")?;
+            Ok(replay::cli::run::<World>(replay.rest))
+        }
         Command::Rejoin(back) => {
             let mut common = begin(back.common, outer);
             common.into_branch = back.into_branch;
@@ -493,6 +497,8 @@ const NO_MATCH: [&str; 14] = [
     "--patient",
     "--on-quorum-loss",
 ];
+/// Options that `replay` has of its own, or has no use for.
+const OF_OUTPUT: [&str; 4] = ["--json", "--headless", "--terminal", "--log"];
 const TICKET_FILE_BYTES: u64 = 16 << 10;
 
 #[cfg(test)]
@@ -517,6 +523,18 @@ mod tests {
             assert_eq!(!notes.is_empty(), warns, "{choice:?}, {record:?}");
             assert!(notes.iter().all(|note| note.contains("--record")));
         }
+    }
+
+    #[test]
+    fn options_before_replay_are_refused() {
+        let code = |line: &str| run(line.split(' ').map(OsString::from));
+        let usage = ExitCode::from(exit::USAGE);
+        for option in ["--json", "--headless", "--seed 3"] {
+            let line = format!("demo-rts {option} replay info no-such.replay");
+            assert_eq!(code(&line), usage, "{line}");
+        }
+        let line = "demo-rts replay info no-such.replay";
+        assert_eq!(code(line), ExitCode::from(exit::IO));
     }
 
     #[test]
