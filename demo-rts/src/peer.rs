@@ -558,6 +558,6 @@ pub(crate) fn user_name() -> String {
 const NAME_BYTES: usize = 32;
 /// This build, as other peers are told.
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
-/// A vote adds 25 seconds. A patient peer votes after the first second of a stall, and then every 25.
+/// A vote adds 30 seconds. A patient peer votes after the first second of a stall, and then every 25.
 const VOTE_EVERY_S: u32 = 25;
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
