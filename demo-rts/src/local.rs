@@ -38,7 +38,7 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     } else if common.headless || !terminal::is_there() {
         Show::plain(peers)?
     } else {
-        Show::screen(peers, common.turns.unwrap_or(TURNS))?
+        Show::screen(peers, common.turns.unwrap_or(TURNS), &asked)?
     };
     let (sender, news) = sync_channel(NEWS);
     let threads: Vec<JoinHandle<()>> = started

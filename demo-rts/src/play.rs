@@ -29,7 +29,7 @@ pub fn run(
 ) -> Result<ExitCode, Problem> {
     let mut table = Table::of(&mut peer, title);
     notes.iter().for_each(|note| table.facts.note(note));
-    let mut console = Console::open().map_err(Problem::Terminal)?;
+    let mut console = Console::open(asked).map_err(Problem::Terminal)?;
     loop {
         let played = table.play(&mut peer, &mut console, asked);
         let Some(run) = played.map_err(Problem::Terminal)? else {

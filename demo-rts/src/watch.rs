@@ -29,7 +29,7 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<ExitCode, Problem> {
         path: path.to_owned(),
         source,
     })?;
-    let mut console = Console::open().map_err(Problem::Terminal)?;
+    let mut console = Console::open(asked).map_err(Problem::Terminal)?;
     let name = path.file_name().unwrap_or(path.as_os_str());
     let damage = game.source().reader().damage();
     let mut viewer = Viewer {

@@ -6,6 +6,7 @@ mod ground;
 mod panels;
 pub mod screen;
 
+use crate::signals::{Hold, QuitRequest};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
@@ -15,9 +16,10 @@ use std::time::Duration;
 pub use ground::colour_name;
 pub use screen::Screen;
 
-/// The terminal in full-screen mode, restored on drop and on a panic.
+/// The terminal in full-screen mode, restored on drop and before a second signal ends the program.
 pub struct Console {
     terminal: DefaultTerminal,
+    signals: Hold,
 }
 
 impl Console {
@@ -25,11 +27,12 @@ impl Console {
     ///
     /// # Errors
     /// The error of the terminal.
-    pub fn open() -> io::Result<Console> {
+    pub fn open(asked: &QuitRequest) -> io::Result<Console> {
+        let signals = asked.hold()?;
         // Log lines on stderr would spoil the screen.
         crate::log::set(None);
         match ratatui::try_init() {
-            Ok(terminal) => Ok(Console { terminal }),
+            Ok(terminal) => Ok(Console { terminal, signals }),
             Err(error) => {
                 ratatui::restore();
                 Err(error)
@@ -48,11 +51,15 @@ impl Console {
         Ok(drawn.area)
     }
 
-    /// The next key press, within `timeout`.
+    /// The next key press, within `timeout`. After a second signal it ends the program instead.
     ///
     /// # Errors
     /// The error of the terminal.
     pub fn key(&mut self, timeout: Duration) -> io::Result<Option<KeyEvent>> {
+        if let Some(code) = self.signals.ends_by() {
+            ratatui::restore();
+            std::process::exit(code);
+        }
         if !event::poll(timeout)? {
             return Ok(None);
         }
