@@ -4,12 +4,16 @@ pub mod controls;
 mod flow;
 mod ground;
 mod panels;
+mod panics;
 pub mod screen;
 
 use crate::signals::{Hold, QuitRequest};
-use ratatui::DefaultTerminal;
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::layout::Rect;
+use ratatui::{DefaultTerminal, Terminal};
 use std::io;
 use std::time::Duration;
 
@@ -31,10 +35,11 @@ impl Console {
         let signals = asked.hold()?;
         // Log lines on stderr would spoil the screen.
         crate::log::set(None);
-        match ratatui::try_init() {
+        panics::keep();
+        match enter() {
             Ok(terminal) => Ok(Console { terminal, signals }),
             Err(error) => {
-                ratatui::restore();
+                restore();
                 Err(error)
             }
         }
@@ -57,7 +62,7 @@ impl Console {
     /// The error of the terminal.
     pub fn key(&mut self, timeout: Duration) -> io::Result<Option<KeyEvent>> {
         if let Some(code) = self.signals.ends_by() {
-            ratatui::restore();
+            restore();
             std::process::exit(code);
         }
         if !event::poll(timeout)? {
@@ -72,8 +77,20 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
-        ratatui::restore();
+        restore();
     }
+}
+
+/// Without ratatui's panic hook, which restores the terminal also for a panic that the match catches.
+fn enter() -> io::Result<DefaultTerminal> {
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen)?;
+    Terminal::new(CrosstermBackend::new(io::stdout()))
+}
+
+fn restore() {
+    ratatui::restore();
+    panics::print();
 }
 
 /// Whether stdin and stdout are a terminal to draw on.
