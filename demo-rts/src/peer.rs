@@ -62,6 +62,8 @@ pub struct Peer {
     /// Turns that an earlier run has recorded.
     recorded: u32,
     came_from: Option<PathBuf>,
+    /// The ticket by which it joined.
+    invitation: Option<Ticket>,
     comes_to: Option<MatchId>,
     /// Its recording holds all of the one that it came from: it was begun before the match was.
     records_anew: bool,
@@ -237,6 +239,7 @@ impl Peer {
             reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
+            invitation: part.ticket().cloned(),
             comes_to: part.from().map(|from| from.match_id),
             records_anew: false,
             executed: 0,
