@@ -96,6 +96,8 @@ pub struct Peer {
     setup: Arc<OnceLock<Setup>>,
     /// Events that `poll` returns once more.
     redelivered: Vec<Event>,
+    /// What the last `poll` has warned of.
+    warnings: Vec<String>,
     clock: Instant,
 }
 
@@ -258,6 +260,7 @@ impl Peer {
             id,
             setup: host_setup,
             redelivered: Vec::new(),
+            warnings: Vec::new(),
             clock: now(),
         })
     }
@@ -284,6 +287,7 @@ impl Peer {
 
     /// Steps due ticks, lets bots act, and returns new events. Never blocks.
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
+        self.warnings.clear();
         self.let_bots_act();
         let new = self.game.poll_each_tick(seen);
         self.note_recording();
@@ -295,6 +299,16 @@ impl Peer {
         let mut events = std::mem::take(&mut self.redelivered);
         events.extend(new);
         events
+    }
+
+    /// Warnings of the last [`poll`](Self::poll), for a screen that covers stderr.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn warn(&mut self, text: String) {
+        say(LogLevel::Warn, format_args!("{text}"));
+        self.warnings.push(text);
     }
 
     /// Has the next [`poll`](Self::poll) return these events once more, for a new screen.
@@ -428,12 +442,9 @@ impl Peer {
                 (self.rejoining, self.quorum_lost) = (false, None);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
-                    say(
-                        LogLevel::Warn,
-                        format_args!(
-                            "the last {lost} recorded turns do not count: too few players recorded them"
-                        ),
-                    );
+                    self.warn(format!(
+                        "the last {lost} recorded turns do not count: too few players recorded them"
+                    ));
                 }
             }
             Event::Ended(ended) => {

@@ -198,6 +198,8 @@ impl Table {
         self.finds_branch = peer.found_branch().is_some();
         self.hosts = peer.hosts_lobby();
         lines.into_iter().for_each(|line| self.facts.note(line));
+        let warnings = peer.warnings().iter();
+        warnings.for_each(|warning| self.facts.note(warning));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
             self.flash = Some((reason.to_string(), now()));
