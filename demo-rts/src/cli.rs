@@ -340,8 +340,8 @@ pub struct Common {
     #[arg(long)]
     pub patient: bool,
     /// After quorum loss: `wait` for the missing players, `reopen` the match with its first comers, or `branch`, which
-    /// goes on alone: missing players may enter the branch, and its result counts as unagreed. Default: `ask`; `wait`
-    /// without a screen.
+    /// goes on alone: missing players may enter the branch, and its result counts as unagreed. All but `wait` need
+    /// --record. Default: `ask`; `wait` without a screen.
     #[arg(long, value_name = "CHOICE", value_parser = options::on_quorum_loss)]
     pub on_quorum_loss: Option<OnQuorumLoss>,
     /// The player's word to enter a branch.

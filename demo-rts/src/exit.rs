@@ -1,6 +1,7 @@
 //! Exit codes, and the error messages that end the program.
 
 use lockstep::EndReason;
+use lockstep::quic::IdentityError;
 use lockstep::session::ConfigError;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub const GOOD: u8 = 0;
 pub const IO: u8 = 1;
 /// The command line is invalid.
 pub const USAGE: u8 = 2;
-/// Two worlds differ.
+/// Worlds or rules differ, or a world failed.
 pub const DESYNC: u8 = 3;
 /// The network or the other side failed.
 pub const NETWORK: u8 = 4;
@@ -86,7 +87,7 @@ pub enum Problem {
     KeyWithoutSeat,
     /// This peer's key cannot be read or made.
     #[error(transparent)]
-    Identity(#[from] lockstep::quic::IdentityError),
+    Identity(#[from] IdentityError),
     /// The network endpoint failed.
     #[error(transparent)]
     Quic(#[from] lockstep::quic::Error),
@@ -118,12 +119,10 @@ impl Problem {
                 damage: None,
                 ..
             } => USAGE,
-            Problem::PlayOn {
-                source: replay::Error::OtherWorld { .. },
-                ..
-            } => DESYNC,
-            Problem::PlayOn { source, .. } => replay_code(source),
-            Problem::Replay { source, .. } | Problem::Rejoin { source, .. } => replay_code(source),
+            Problem::PlayOn { source, .. }
+            | Problem::Replay { source, .. }
+            | Problem::Rejoin { source, .. } => of_replay(source),
+            Problem::Identity(IdentityError::Content { .. }) => DAMAGED,
             _ if self.is_closed_pipe() => GOOD,
             _ => IO,
         }
@@ -139,7 +138,8 @@ impl Problem {
 pub fn of_end(reason: &EndReason) -> u8 {
     match reason {
         EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
-        EndReason::Desync => DESYNC,
+        EndReason::Desync | EndReason::World | EndReason::WorldFault { .. } => DESYNC,
+        EndReason::Internal => IO,
         _ => NETWORK,
     }
 }
@@ -180,9 +180,14 @@ pub fn report(problem: &Problem) -> ExitCode {
     ExitCode::from(problem.code())
 }
 
-fn replay_code(error: &replay::Error) -> u8 {
+/// The exit code of a replay that cannot be used for this reason: that of the command `replay verify`.
+pub fn of_replay(error: &replay::Error) -> u8 {
     match error {
         replay::Error::Io(_) | replay::Error::Exists | replay::Error::Store(_) => IO,
+        replay::Error::Setup
+        | replay::Error::OtherRules { .. }
+        | replay::Error::World { .. }
+        | replay::Error::OtherWorld { .. } => DESYNC,
         _ => DAMAGED,
     }
 }
@@ -208,12 +213,45 @@ mod tests {
     }
 
     #[test]
+    fn a_replay_of_other_rules_or_a_panic_has_the_code_of_verify() {
+        let world = || replay::Error::World {
+            turn: 9,
+            message: "no such coin".to_owned(),
+        };
+        let path = || PathBuf::from("a.replay");
+        for (source, code) in [
+            (replay::Error::Setup, DESYNC),
+            (world(), DESYNC),
+            (replay::Error::Foreign, DAMAGED),
+        ] {
+            assert_eq!(of_replay(&source), code, "{source}");
+        }
+        let problem = Problem::Replay {
+            path: path(),
+            source: world(),
+        };
+        assert_eq!(problem.code(), DESYNC);
+        let identity = IdentityError::Content { path: path() };
+        assert_eq!(Problem::from(identity).code(), DAMAGED);
+    }
+
+    #[test]
     fn every_end_reason_has_its_documented_exit_code() {
         let table = [
             (EndReason::Decided, 0),
             (EndReason::TurnLimit, 0),
             (EndReason::Left, 0),
             (EndReason::Desync, 3),
+            (EndReason::World, 3),
+            (
+                EndReason::WorldFault {
+                    turn: TurnNumber(9),
+                    message: String::new(),
+                    report: None,
+                },
+                3,
+            ),
+            (EndReason::Internal, 1),
             (EndReason::StallLimit { on: vec![Seat(1)] }, 4),
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),

@@ -38,7 +38,7 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     } else if common.headless || !terminal::is_there() {
         Show::plain(peers)?
     } else {
-        Show::screen(peers, common.turns.unwrap_or(TURNS))?
+        Show::screen(peers, common.turns.unwrap_or(TURNS), &asked)?
     };
     let (sender, news) = sync_channel(NEWS);
     let threads: Vec<JoinHandle<()>> = started
@@ -61,7 +61,7 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     }
     let closed = show.close();
     watched.and(closed).map_err(Problem::Terminal)?;
-    Ok(ExitCode::from(outcome.report(&record, common)?))
+    outcome.report(&record, common)
 }
 
 /// What peer threads report.
@@ -122,7 +122,7 @@ impl Outcome {
     }
 
     /// Prints and verifies the results, suggests commands, and returns the exit code.
-    fn report(&self, record: &Path, common: &Common) -> Result<u8, Problem> {
+    fn report(&self, record: &Path, common: &Common) -> Result<ExitCode, Problem> {
         let worst = self
             .ends
             .iter()
@@ -136,7 +136,8 @@ impl Outcome {
         let replays = recordings(self.ends.len(), record, common.json);
         if common.json {
             show::write_verify(&self.agreement, &replays).map_err(Problem::Terminal)?;
-            return Ok(if differed > 0 { exit::DESYNC } else { worst });
+            let code = if differed > 0 { exit::DESYNC } else { worst };
+            return Ok(ExitCode::from(code));
         }
         for (peer, end) in self.ends.iter().enumerate() {
             if let Some((ended, summary)) = end {
@@ -149,9 +150,8 @@ impl Outcome {
                 "\nDESYNC: checksums differ after {}",
                 plain::count(u64::from(differed), "turn")
             ))?;
-            return Ok(exit::DESYNC);
+            return Ok(ExitCode::from(exit::DESYNC));
         }
-        let lost = worst != exit::GOOD;
         print(&format!(
             "\nall {} peers computed equal checksums on {}",
             self.ends.len(),
@@ -163,13 +163,9 @@ impl Outcome {
         ))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
         print(&next_steps(record))?;
-        if lost {
-            return Ok(worst);
-        }
-        Ok(if verified == ExitCode::SUCCESS {
-            exit::GOOD
-        } else {
-            exit::DESYNC
+        Ok(match worst {
+            exit::GOOD => verified,
+            _ => ExitCode::from(worst),
         })
     }
 }
@@ -322,6 +318,14 @@ const NAMES: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unreadable_recording_is_no_desync() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing.replay");
+        let code = Outcome::of(0).report(&missing, &Common::default());
+        assert_eq!(code.ok(), Some(ExitCode::from(exit::IO)));
+    }
 
     #[test]
     fn other_peers_record_beside_the_first() {

@@ -224,7 +224,7 @@ pub enum Line {
         /// The folder of the desync report; empty without one.
         report: String,
     },
-    /// The match is over for this peer. Always the last line.
+    /// The match is over for this peer: its last line. In `local` a `verify` follows the last peer's.
     End(Box<EndLine>),
     /// `local`: whether all peers computed the same.
     Verify {

@@ -62,6 +62,8 @@ pub struct Peer {
     /// Turns that an earlier run has recorded.
     recorded: u32,
     came_from: Option<PathBuf>,
+    /// The ticket by which it joined.
+    invitation: Option<Ticket>,
     comes_to: Option<MatchId>,
     /// Its recording holds all of the one that it came from: it was begun before the match was.
     records_anew: bool,
@@ -94,6 +96,8 @@ pub struct Peer {
     setup: Arc<OnceLock<Setup>>,
     /// Events that `poll` returns once more.
     redelivered: Vec<Event>,
+    /// What the last `poll` has warned of.
+    warnings: Vec<String>,
     clock: Instant,
 }
 
@@ -237,6 +241,7 @@ impl Peer {
             reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
+            invitation: part.ticket().cloned(),
             comes_to: part.from().map(|from| from.match_id),
             records_anew: false,
             executed: 0,
@@ -255,6 +260,7 @@ impl Peer {
             id,
             setup: host_setup,
             redelivered: Vec::new(),
+            warnings: Vec::new(),
             clock: now(),
         })
     }
@@ -281,6 +287,7 @@ impl Peer {
 
     /// Steps due ticks, lets bots act, and returns new events. Never blocks.
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
+        self.warnings.clear();
         self.let_bots_act();
         let new = self.game.poll_each_tick(seen);
         self.note_recording();
@@ -292,6 +299,16 @@ impl Peer {
         let mut events = std::mem::take(&mut self.redelivered);
         events.extend(new);
         events
+    }
+
+    /// Warnings of the last [`poll`](Self::poll), for a screen that covers stderr.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn warn(&mut self, text: String) {
+        say(LogLevel::Warn, format_args!("{text}"));
+        self.warnings.push(text);
     }
 
     /// Has the next [`poll`](Self::poll) return these events once more, for a new screen.
@@ -425,12 +442,9 @@ impl Peer {
                 (self.rejoining, self.quorum_lost) = (false, None);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
-                    say(
-                        LogLevel::Warn,
-                        format_args!(
-                            "the last {lost} recorded turns do not count: too few players recorded them"
-                        ),
-                    );
+                    self.warn(format!(
+                        "the last {lost} recorded turns do not count: too few players recorded them"
+                    ));
                 }
             }
             Event::Ended(ended) => {
@@ -558,6 +572,6 @@ pub(crate) fn user_name() -> String {
 const NAME_BYTES: usize = 32;
 /// This build, as other peers are told.
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
-/// A vote adds 25 seconds. A patient peer votes after the first second of a stall, and then every 25.
+/// A vote adds 30 seconds. A patient peer votes after the first second of a stall, and then every 25.
 const VOTE_EVERY_S: u32 = 25;
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

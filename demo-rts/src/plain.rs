@@ -215,7 +215,7 @@ pub fn text(line: &Line) -> Option<String> {
             ..
         } => {
             let how = match may_enter {
-                true => "rejoin with --into-branch to enter it",
+                true => "to enter it, end this run and start `demo-rts rejoin FILE --into-branch`",
                 false => "it lacks turns that this player has played, and cannot be entered",
             };
             format!(
@@ -313,7 +313,7 @@ fn end_text(end: &EndLine) -> String {
     for lead in end.leads.iter().filter(|lead| lead.stands_out) {
         let seats = seats(&lead.seats);
         text.push_str(&format!(
-            "\n  {seats}: batches left {} ms before their deadline, usual are {}: commands of others could be seen first",
+            "\n  {seats}: batches left {} ms before their deadline; {} ms is usual: this peer could see the others' commands first",
             lead.ms, lead.usual_ms
         ));
     }

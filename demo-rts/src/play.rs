@@ -29,7 +29,7 @@ pub fn run(
 ) -> Result<ExitCode, Problem> {
     let mut table = Table::of(&mut peer, title);
     notes.iter().for_each(|note| table.facts.note(note));
-    let mut console = Console::open().map_err(Problem::Terminal)?;
+    let mut console = Console::open(asked).map_err(Problem::Terminal)?;
     loop {
         let played = table.play(&mut peer, &mut console, asked);
         let Some(run) = played.map_err(Problem::Terminal)? else {
@@ -198,6 +198,8 @@ impl Table {
         self.finds_branch = peer.found_branch().is_some();
         self.hosts = peer.hosts_lobby();
         lines.into_iter().for_each(|line| self.facts.note(line));
+        let warnings = peer.warnings().iter();
+        warnings.for_each(|warning| self.facts.note(warning));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
             self.flash = Some((reason.to_string(), now()));

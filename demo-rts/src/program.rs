@@ -5,7 +5,7 @@ use crate::{
     exit::{self, Problem},
     headless, local,
     log::{self, LogLevel, say},
-    options::{self, OptionError},
+    options::{self, OnQuorumLoss, OptionError},
     output::Line,
     peer::{Bots, KeyChoice, Launch, Part, Peer},
     plain, play_on,
@@ -180,7 +180,11 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             }
             watch::run(&path, &asked)
         }
-        Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
+        Command::Replay(replay) => {
+            refuse_options(outer, &NO_MATCH, "replay")?;
+            refuse_options(outer, &OF_OUTPUT, "replay, where these stand before it,")?;
+            Ok(replay::cli::run::<World>(replay.rest))
+        }
         Command::Rejoin(back) => {
             let mut common = begin(back.common, outer);
             common.into_branch = back.into_branch;
@@ -242,10 +246,13 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
 fn play(
     part: &Part<'_>,
     bots: Bots,
-    (title, notes): (&str, Vec<String>),
+    (title, mut notes): (&str, Vec<String>),
     common: &Common,
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
+    if !matches!(part, Part::Alone { .. }) {
+        notes.extend(warn_unrecorded(common));
+    }
     let begun = |common: &Common| {
         let launch = Launch {
             takes_askers: wants_window(common),
@@ -428,6 +435,19 @@ fn warn_unused(common: &Common, options: &[&'static str], why: &str) -> Vec<Stri
     notes
 }
 
+/// Warns of a choice after quorum loss that needs a recording, in a match without one.
+fn warn_unrecorded(common: &Common) -> Vec<String> {
+    let is_made = |choice| choice != OnQuorumLoss::Wait;
+    match common.record.is_none() && common.on_quorum_loss.is_some_and(is_made) {
+        true => warn_unused(
+            common,
+            &["--on-quorum-loss"],
+            "without --record the peer can only wait",
+        ),
+        false => Vec::new(),
+    }
+}
+
 fn listen() -> Result<QuitRequest, Problem> {
     QuitRequest::listen().map_err(Problem::Terminal)
 }
@@ -477,11 +497,45 @@ const NO_MATCH: [&str; 14] = [
     "--patient",
     "--on-quorum-loss",
 ];
+/// Options that `replay` has of its own, or has no use for.
+const OF_OUTPUT: [&str; 4] = ["--json", "--headless", "--terminal", "--log"];
 const TICKET_FILE_BYTES: u64 = 16 << 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_after_quorum_loss_needs_a_recording() {
+        let common = |choice, record: Option<&str>| Common {
+            on_quorum_loss: choice,
+            record: record.map(PathBuf::from),
+            ..Common::default()
+        };
+        for (choice, record, warns) in [
+            (Some(OnQuorumLoss::Reopen), None, true),
+            (Some(OnQuorumLoss::Branch), None, true),
+            (Some(OnQuorumLoss::Branch), Some("a.replay"), false),
+            (Some(OnQuorumLoss::Wait), None, false),
+            (None, None, false),
+        ] {
+            let notes = warn_unrecorded(&common(choice, record));
+            assert_eq!(!notes.is_empty(), warns, "{choice:?}, {record:?}");
+            assert!(notes.iter().all(|note| note.contains("--record")));
+        }
+    }
+
+    #[test]
+    fn options_before_replay_are_refused() {
+        let code = |line: &str| run(line.split(' ').map(OsString::from));
+        let usage = ExitCode::from(exit::USAGE);
+        for option in ["--json", "--headless", "--seed 3"] {
+            let line = format!("demo-rts {option} replay info no-such.replay");
+            assert_eq!(code(&line), usage, "{line}");
+        }
+        let line = "demo-rts replay info no-such.replay";
+        assert_eq!(code(line), ExitCode::from(exit::IO));
+    }
 
     #[test]
     fn a_match_from_the_command_line_uses_the_kept_name() {

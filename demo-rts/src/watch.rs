@@ -11,7 +11,7 @@ use crate::terminal::controls::stepped;
 use crate::terminal::{Console, Screen};
 use crate::world::{TICKS_PER_SECOND, Tile, World};
 use lockstep::source::TurnSource;
-use lockstep::{Match, Status, TurnNumber};
+use lockstep::{EndReason, Match, Status, TurnNumber};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use replay::{Player, Speed};
 use sim::State;
@@ -29,7 +29,7 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<ExitCode, Problem> {
         path: path.to_owned(),
         source,
     })?;
-    let mut console = Console::open().map_err(Problem::Terminal)?;
+    let mut console = Console::open(asked).map_err(Problem::Terminal)?;
     let name = path.file_name().unwrap_or(path.as_os_str());
     let damage = game.source().reader().damage();
     let mut viewer = Viewer {
@@ -45,43 +45,64 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<ExitCode, Problem> {
     let shown = viewer.show(&mut game, &mut console, asked);
     drop(console);
     shown.map_err(Problem::Terminal)?;
-    if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
+    let ended = viewer.facts.ended;
+    let winner = ended.as_ref().and_then(|ended| ended.outcome?.winner);
+    if let Some(seat) = winner {
         plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
+    let fault = ended.and_then(|ended| world_error(ended.reason));
     let source = game.source();
-    Ok(print_problems(&problems(
-        path,
-        source.reader().damage(),
-        source.error(),
-    )))
+    let error = source.error().or(fault.as_ref());
+    Ok(ExitReport::of(path, source.reader().damage(), error).print())
 }
 
-/// What is wrong with a watched file, in lines.
-pub(crate) fn problems(
-    path: &Path,
-    damage: Option<replay::Damage>,
-    error: Option<&replay::Error>,
-) -> Vec<String> {
-    let name = plain::shown(path);
-    let mut problems = Vec::new();
-    if let Some(damage) = damage {
-        problems.push(format!("{name}: {damage}"));
-        problems.push(format!("{name}: {}", damage.remedy(plain::quoted(path))));
+/// The panic of the world that ended a replay.
+fn world_error(reason: EndReason) -> Option<replay::Error> {
+    match reason {
+        EndReason::WorldFault { turn, message, .. } => Some(replay::Error::World {
+            turn: turn.0,
+            message,
+        }),
+        _ => None,
     }
-    problems.extend(error.map(|error| format!("{name}: {error}")));
-    problems
 }
 
-/// Prints these lines and returns the exit code.
-pub(crate) fn print_problems(problems: &[String]) -> ExitCode {
-    for line in problems {
-        // A closed stderr leaves no way to report its own failure.
-        let _ = writeln!(std::io::stderr(), "demo-rts: {line}");
+/// What is wrong with a watched file.
+#[derive(Default)]
+pub(crate) struct ExitReport {
+    lines: Vec<String>,
+    code: u8,
+}
+
+impl ExitReport {
+    pub(crate) fn of(
+        path: &Path,
+        damage: Option<replay::Damage>,
+        error: Option<&replay::Error>,
+    ) -> ExitReport {
+        let name = plain::shown(path);
+        let mut lines = Vec::new();
+        if let Some(damage) = damage {
+            lines.push(format!("{name}: {damage}"));
+            lines.push(format!("{name}: {}", damage.remedy(plain::quoted(path))));
+        }
+        lines.extend(error.map(|error| format!("{name}: {error}")));
+        let code = match (error, damage) {
+            (Some(error), _) => exit::of_replay(error),
+            (None, Some(_)) => exit::DAMAGED,
+            (None, None) => exit::GOOD,
+        };
+        ExitReport { lines, code }
     }
-    ExitCode::from(match problems {
-        [] => exit::GOOD,
-        _ => exit::DAMAGED,
-    })
+
+    /// Prints its lines and returns the exit code.
+    pub(crate) fn print(&self) -> ExitCode {
+        for line in &self.lines {
+            // A closed stderr leaves no way to report its own failure.
+            let _ = writeln!(std::io::stderr(), "demo-rts: {line}");
+        }
+        ExitCode::from(self.code)
+    }
 }
 
 struct Viewer {
@@ -315,6 +336,25 @@ mod tests {
             log.append(&Record::Bundle(bundle)).unwrap();
         }
         log.close().unwrap();
+    }
+
+    #[test]
+    fn a_failed_disk_or_world_is_reported_with_its_code() {
+        let path = Path::new("a.replay");
+        let fault = EndReason::WorldFault {
+            turn: TurnNumber(30),
+            message: "no such coin".to_owned(),
+            report: None,
+        };
+        let fault = world_error(fault).expect("the world has failed");
+        let disk = replay::Error::Io(std::io::ErrorKind::StorageFull.into());
+        for (error, code) in [(&fault, exit::DESYNC), (&disk, exit::IO)] {
+            let report = ExitReport::of(path, None, Some(error));
+            assert_eq!(report.code, code, "{error}");
+            assert_eq!(report.lines, [format!("a.replay: {error}")]);
+        }
+        let none = ExitReport::of(path, None, world_error(EndReason::ReplayEnd).as_ref());
+        assert_eq!((none.code, none.lines.len()), (exit::GOOD, 0));
     }
 
     #[test]

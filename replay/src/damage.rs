@@ -42,7 +42,7 @@ impl Damage {
     /// What the user can do with the file of this name: a sentence without a full stop.
     pub fn remedy(&self, name: impl fmt::Display) -> String {
         format!(
-            "the {} before it are valid; `replay trim {name}` writes them to a clean file",
+            "the {} before it are valid; the command `replay trim {name}` writes them to a clean file",
             count(u64::from(self.turns), "turn")
         )
     }

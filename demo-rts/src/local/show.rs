@@ -6,6 +6,7 @@ use crate::facts::Facts;
 use crate::news::News;
 use crate::output::{EndLine, Line, OfPeer, write_json};
 use crate::plain::{self, ms};
+use crate::signals::QuitRequest;
 use crate::tally::Summary;
 use crate::terminal::{Console, Screen};
 use crate::world::{Effect, World};
@@ -39,11 +40,11 @@ impl Show {
         Ok(Show::Plain)
     }
 
-    pub fn screen(peers: u8, turns: u32) -> Result<Show, Problem> {
+    pub fn screen(peers: u8, turns: u32, asked: &QuitRequest) -> Result<Show, Problem> {
         let mut facts = Facts::new(format!("local, {peers} peers"));
         facts.turns = Some(turns);
         Ok(Show::Screen(Box::new(View {
-            console: Console::open().map_err(Problem::Terminal)?,
+            console: Console::open(asked).map_err(Problem::Terminal)?,
             facts,
             world: None,
             leaving: false,

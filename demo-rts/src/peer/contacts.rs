@@ -1,7 +1,6 @@
 //! Where the players of a match are found: kept beside the recording, and taken from the local network.
 
 use super::Peer;
-use crate::log::{LogLevel, say};
 use lockstep::Contact;
 use replay::WayBack;
 
@@ -50,10 +49,9 @@ impl Peer {
         let all: Vec<Contact> = own.into_iter().chain(others.cloned()).collect();
         let kept = WayBack::beside(path).keep(match_id, &all);
         if let Err(why) = kept {
-            say(
-                LogLevel::Warn,
-                format_args!("cannot save the addresses of the match's peers: {why}"),
-            );
+            self.warn(format!(
+                "cannot save the addresses of the match's peers: {why}"
+            ));
         }
     }
 }

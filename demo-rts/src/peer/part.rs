@@ -117,6 +117,14 @@ pub enum KeyChoice {
 }
 
 impl Part<'_> {
+    /// The ticket by which it joins.
+    pub(super) fn ticket(&self) -> Option<&Ticket> {
+        match self {
+            Part::Join { ticket, .. } => Some(ticket),
+            _ => None,
+        }
+    }
+
     pub(super) fn replay(&self) -> Option<&Path> {
         match self {
             Part::Rejoin { replay, .. } => *replay,

@@ -226,18 +226,20 @@ impl Peer {
             return Some(plain::REJOIN_HINT.to_owned());
         }
         let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
-        let replay = self.replay.as_ref().filter(|_| goes_on)?;
-        let contacts = WayBack::beside(replay);
-        contacts.path().exists().then(|| {
-            let replay = plain::quoted(replay);
-            match &self.identity {
-                Some(key) => {
-                    let key = plain::quoted(key);
-                    format!("rejoin with: demo-rts rejoin {replay} --identity {key}")
-                }
-                None => format!("rejoin with: demo-rts rejoin {replay}"),
-            }
-        })
+        if !goes_on {
+            return None;
+        }
+        let leads_back = |path: &&PathBuf| WayBack::beside(path).path().exists();
+        let replay = self.replay.as_ref().filter(leads_back);
+        // The ticket leads back only the key that has joined.
+        let ticket = self.invitation.as_ref().filter(|_| self.again.is_some());
+        let what = match replay {
+            Some(replay) => plain::quoted(replay),
+            None => ticket?.to_string(),
+        };
+        let key = self.identity.as_deref().map(plain::quoted);
+        let key = key.map_or_else(String::new, |key| format!(" --identity {key}"));
+        Some(format!("rejoin with: demo-rts rejoin {what}{key}"))
     }
 
     /// Of the peers that are still heard, the one with the lowest seat reopens the match.
@@ -372,3 +374,38 @@ impl Again {
 
 /// How long a reopening waits for missing players before it goes on with a quorum.
 pub const REOPENS_FOR: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::log::Terms;
+
+    #[test]
+    fn a_removed_guest_without_a_recording_comes_back_by_its_ticket() {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let hosts = Part::Host {
+            terms: Terms::default(),
+            bots: 0,
+            listen,
+        };
+        let common = Common::default();
+        let mut host = Peer::start(&hosts, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
+        let ticket = host.ticket().unwrap();
+        let common = Common {
+            identity: Some(folder.path().join("key")),
+            ..Common::default()
+        };
+        let joins = Part::Join {
+            ticket: &ticket,
+            listen,
+        };
+        let guest = |key| Peer::start(&joins, Bots::None, &common, key).unwrap();
+        let kept = guest(KeyChoice::Kept).rejoin_hint(&EndReason::Removed);
+        let key = plain::quoted(&folder.path().join("key"));
+        let command = format!("demo-rts rejoin {ticket} --identity {key}");
+        assert_eq!(kept, Some(format!("rejoin with: {command}")));
+        let unkept = guest(KeyChoice::Ephemeral).rejoin_hint(&EndReason::Removed);
+        assert_eq!(unkept, None);
+    }
+}

@@ -200,3 +200,39 @@ fn a_host_removes_a_guest_with_two_keys() {
         }
     }
 }
+
+#[test]
+fn addresses_that_cannot_be_saved_are_told_on_the_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("host.replay");
+    // A folder stands where the file belongs.
+    let taken = replay::WayBack::beside(&record).path().join("taken");
+    std::fs::create_dir_all(taken).unwrap();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let hosts = Part::Host {
+        terms: Terms {
+            seats: 2,
+            ..Terms::default()
+        },
+        bots: 0,
+        listen,
+    };
+    let common = Common {
+        record: Some(record),
+        ..Common::default()
+    };
+    let mut host = Peer::start(&hosts, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
+    let ticket = host.ticket().unwrap();
+    let joins = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let common = Common::default();
+    let mut guest = Peer::start(&joins, Bots::None, &common, KeyChoice::Ephemeral).unwrap();
+    let mut table = Table::of(&mut host, "host");
+    until(&mut host, &mut table, |table| {
+        guest.poll(|_, _| {});
+        let mut log = table.facts.log.iter();
+        log.any(|note| note.text.contains("cannot save the addresses"))
+    });
+}

@@ -4,20 +4,26 @@ pub mod controls;
 mod flow;
 mod ground;
 mod panels;
+mod panics;
 pub mod screen;
 
-use ratatui::DefaultTerminal;
+use crate::signals::{Hold, QuitRequest};
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::layout::Rect;
+use ratatui::{DefaultTerminal, Terminal};
 use std::io;
 use std::time::Duration;
 
 pub use ground::colour_name;
 pub use screen::Screen;
 
-/// The terminal in full-screen mode, restored on drop and on a panic.
+/// The terminal in full-screen mode, restored on drop and before a second signal ends the program.
 pub struct Console {
     terminal: DefaultTerminal,
+    signals: Hold,
 }
 
 impl Console {
@@ -25,13 +31,15 @@ impl Console {
     ///
     /// # Errors
     /// The error of the terminal.
-    pub fn open() -> io::Result<Console> {
+    pub fn open(asked: &QuitRequest) -> io::Result<Console> {
+        let signals = asked.hold()?;
         // Log lines on stderr would spoil the screen.
         crate::log::set(None);
-        match ratatui::try_init() {
-            Ok(terminal) => Ok(Console { terminal }),
+        panics::keep();
+        match enter() {
+            Ok(terminal) => Ok(Console { terminal, signals }),
             Err(error) => {
-                ratatui::restore();
+                restore();
                 Err(error)
             }
         }
@@ -48,11 +56,15 @@ impl Console {
         Ok(drawn.area)
     }
 
-    /// The next key press, within `timeout`.
+    /// The next key press, within `timeout`. After a second signal it ends the program instead.
     ///
     /// # Errors
     /// The error of the terminal.
     pub fn key(&mut self, timeout: Duration) -> io::Result<Option<KeyEvent>> {
+        if let Some(code) = self.signals.ends_by() {
+            restore();
+            std::process::exit(code);
+        }
         if !event::poll(timeout)? {
             return Ok(None);
         }
@@ -65,8 +77,20 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
-        ratatui::restore();
+        restore();
     }
+}
+
+/// Without ratatui's panic hook, which restores the terminal also for a panic that the match catches.
+fn enter() -> io::Result<DefaultTerminal> {
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen)?;
+    Terminal::new(CrosstermBackend::new(io::stdout()))
+}
+
+fn restore() {
+    ratatui::restore();
+    panics::print();
 }
 
 /// Whether stdin and stdout are a terminal to draw on.

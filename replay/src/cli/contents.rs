@@ -96,18 +96,18 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
         for (seat, of) in &counts.seats {
             if let Some(ms) = of.way() {
                 to.line(&format!(
-                    "seat {:<3} {ms:>9} ms on the way to the other peers its batches were, the median of {}",
+                    "seat {:<3} batches took {ms} ms to the other peers (median of {})",
                     seat.0,
                     count(of.ways.len() as u64, "report")
                 ));
             }
             if let Some(lead) = of.lead {
                 let then = match lead.stands_out {
-                    true => ": it stands out, and can have seen what others commanded",
+                    true => "; it stands out: this peer could see the others' commands first",
                     false => "",
                 };
                 to.line(&format!(
-                    "seat {:<3} {:>9} ms before their deadline its batches left, {} ms are usual{then}",
+                    "seat {:<3} batches left {} ms before their deadline; {} ms is usual{then}",
                     seat.0, lead.ms, lead.usual_ms
                 ));
             }

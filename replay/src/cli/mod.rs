@@ -55,12 +55,12 @@ struct Args {
 enum Command {
     /// Show what a file holds, without running it.
     #[command(
-        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"branches\":[{\"turn\",\"match_id\",\"seats\"}],\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
+        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"provisional\",\"end\",\"branches\":[{\"turn\",\"match_id\",\"seats\"}],\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}],\"cheats\":[{\"peer\",\"seats\",\"turn\",\"gone_from\"}],\"rosters\":[{\"turn\",\"epoch\",\"seats\",\"gone\",\"removed\",\"causes\":[{\"cause\",\"seats\"}],\"back\",\"cause\"}]}\n\nExample: replay info match.replay"
     )]
     Info(OneFile),
     /// Re-run every turn, and check checksums, history, signatures and keyframes.
     #[command(
-        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"keyframes_unread\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"branches\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
+        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"keyframes_unread\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"provisional\",\"wrong\",\"cheats\":[{\"peer\",\"seats\",\"turn\",\"gone_from\"}],\"branches\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"desyncs\":[{\"turns\",\"peers\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
     )]
     Verify {
         #[command(flatten)]
@@ -87,7 +87,7 @@ enum Command {
     Stats(OneFile),
     /// Compare two files: equal, one a prefix of the other, or the first difference.
     #[command(
-        after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"provisional_turns\":[A,B],\"difference\"}\n\nExample: replay diff ours.replay theirs.replay"
+        after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"provisional_turns\":[A,B],\"difference\",\"branches\":[A,B]}\n\nExample: replay diff ours.replay theirs.replay"
     )]
     Diff {
         /// A replay.
@@ -116,7 +116,7 @@ enum Command {
         #[arg(short, long, value_name = "OUT")]
         output: Option<PathBuf>,
     },
-    /// Write all records as JSON lines.
+    /// Write all records but keyframes as JSON lines.
     #[command(
         after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | leads | roster | accept | signed | continued | end\n\nExample: replay export match.replay > match.jsonl"
     )]

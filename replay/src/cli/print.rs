@@ -4,6 +4,7 @@ use crate::FileEnd;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 
 pub(super) use crate::words::{clock, count, thousands};
 
@@ -116,6 +117,15 @@ pub(super) fn tail_json(tail: FileEnd) -> Value {
     }
 }
 
+/// A path as one word of a command line, also where it has spaces.
+pub(super) fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    match path.contains(' ') {
+        true => format!("\"{path}\""),
+        false => path,
+    }
+}
+
 /// A line without the characters that a terminal would obey.
 fn shown(line: &str) -> String {
     line.chars().filter(|c| lockstep::is_shown(*c)).collect()
@@ -124,6 +134,12 @@ fn shown(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_with_a_space_is_quoted() {
+        assert_eq!(quoted(Path::new("a b.replay")), "\"a b.replay\"");
+        assert_eq!(quoted(Path::new("ab.replay")), "ab.replay");
+    }
 
     #[test]
     fn no_way_of_printing_keeps_what_hides() {

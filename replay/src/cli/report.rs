@@ -1,7 +1,7 @@
 //! `info`, `verify` and `diff`.
 
 use super::contents::{seat_numbers, seats_text};
-use super::print::{Items, Printer, clock, count, tail_json, thousands};
+use super::print::{Items, Printer, clock, count, quoted, tail_json, thousands};
 use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
@@ -608,7 +608,7 @@ pub(super) fn tail_verdict(
     let name = path.display();
     if let Some(damage) = reader.damage() {
         to.problem(&format!("{name}: {damage}"));
-        to.problem(&format!("  {}", damage.remedy(name)));
+        to.problem(&format!("  {}", damage.remedy(quoted(path))));
         return Verdict::Damaged;
     }
     if reader.file_end() == FileEnd::Open && !json {

@@ -416,6 +416,32 @@ fn usage_errors_and_help_have_their_exit_codes() {
     }
 }
 
+#[test]
+fn help_names_each_json_field_that_is_written() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (whole, open) = (path("whole"), path("open"));
+    let new = path("new");
+    for args in [
+        &["info", &whole][..],
+        &["verify", &whole],
+        &["show", "--turn", "77", &whole],
+        &["stats", &whole],
+        &["diff", &whole, &open],
+        &["trim", &whole, "-o", &new],
+    ] {
+        let ran = replay(&[args, &["--json"]].concat());
+        let written: Value = serde_json::from_str(&ran.out).unwrap();
+        let help = replay(&[args[0], "--help"]).out;
+        for field in written.as_object().unwrap().keys() {
+            assert!(
+                help.contains(&format!("\"{field}\"")),
+                "{field} of {args:?} is not in: {help}"
+            );
+        }
+    }
+}
+
 /// A reader that closes the pipe after some bytes, or a full disk.
 struct Limited(usize, io::ErrorKind);
 

@@ -14,15 +14,15 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Lines that the program prints once the viewer has closed.
-pub(super) type ExitReport = Rc<RefCell<Vec<String>>>;
+/// What the program prints once the viewer has closed.
+pub(super) type ExitReport = Rc<RefCell<watch::ExitReport>>;
 
 impl Viewer {
-    /// Stores the lines to print once the viewer has closed.
+    /// Stores what to print once the viewer has closed.
     pub(super) fn store_exit_report(&self) {
         let reader = self.reel.reader();
         *self.exit_report.borrow_mut() =
-            watch::problems(&self.path, reader.damage(), self.reel.error());
+            watch::ExitReport::of(&self.path, reader.damage(), self.reel.error());
     }
 }
 
@@ -79,7 +79,7 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>
     if let Some(why) = refused.take() {
         return problem(why);
     }
-    let code = watch::print_problems(&exit_report.borrow());
+    let code = exit_report.borrow().print();
     Ok(played.borrow().say().map(|_| code))
 }
 
