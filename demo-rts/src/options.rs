@@ -76,6 +76,9 @@ pub enum OptionError {
         /// Separated by commas.
         options: String,
     },
+    /// Options that stand before `replay`.
+    #[error("{0} before `replay` has no meaning: options of `replay` stand behind its command")]
+    BeforeReplay(String),
     /// A feature that this version lacks.
     #[error("{what} is not available in this version; {instead}")]
     NotAvailable {

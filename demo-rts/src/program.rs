@@ -182,7 +182,10 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         }
         Command::Replay(replay) => {
             refuse_options(outer, &NO_MATCH, "replay")?;
-            refuse_options(outer, &OF_OUTPUT, "replay, where these stand before it,")?;
+            let before = outer.given(&OF_OUTPUT);
+            if !before.is_empty() {
+                return Err(OptionError::BeforeReplay(before.join(", ")).into());
+            }
             Ok(replay::cli::run::<World>(replay.rest))
         }
         Command::Rejoin(back) => {
