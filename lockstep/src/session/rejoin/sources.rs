@@ -43,7 +43,7 @@ pub(crate) struct Sources {
     reached_at: Duration,
     /// and one that had something to answer with.
     helped_at: Duration,
-    /// When the first one answered since that had nothing.
+    /// Since when sources have answered that they have nothing.
     nothing_since: Option<Duration>,
 }
 
@@ -224,8 +224,8 @@ impl Sources {
         Checked::Silent(link)
     }
 
-    /// Chooses the link to ask on, and to probe: of several one other than `last`, which just failed, and rather one of those that are
-    /// `preferred`.
+    /// Chooses the link to ask on, and to probe: of several one other than `last`, which just failed, and rather one of
+    /// those that are `preferred`.
     pub(crate) fn choose(
         &mut self,
         now: Duration,
