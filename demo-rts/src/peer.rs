@@ -7,7 +7,9 @@ mod part;
 mod quorum_loss;
 
 pub use part::{Bots, KeyChoice, Launch, Part};
-pub use quorum_loss::{NewRun, REOPENS_FOR, Way};
+#[cfg(feature = "window")]
+pub use quorum_loss::REOPENS_FOR;
+pub use quorum_loss::{NewRun, Way};
 
 use crate::cli::Common;
 use crate::exit::Problem;
