@@ -21,6 +21,8 @@ const HALL: Part = Part {
 };
 /// A square of a picture that differs so much shows something else: here a thin line.
 const CHANGED: f64 = 3.0;
+/// A look takes about as long.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Plays a match of two windows, the second of which sends all of its packets through `impair`, and prints what each player
@@ -98,7 +100,7 @@ pub fn print(program: &Path, impair: &str, clicks: usize) {
 /// Orders the selected units to another place. Milliseconds from the click until that place shows a mark, and until the way
 /// of the units is drawn, which they go from then on.
 fn wait_for_both(window: &Window<'_>, to: (i32, i32)) -> [Option<u128>; 2] {
-    let parts = [around(to), HALL];
+    let parts = [Part::around(to, 60), HALL];
     window.point(to);
     let before = window.still(Some(HALL));
     let is_changed = |picture: &Picture, part: Part| {
@@ -116,16 +118,7 @@ fn wait_for_both(window: &Window<'_>, to: (i32, i32)) -> [Option<u128>; 2] {
                 *at = Some(ms);
             }
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(LOOK_EVERY);
     }
     seen
-}
-
-fn around((x, y): (i32, i32)) -> Part {
-    Part {
-        x: x as usize - 60,
-        y: y as usize - 60,
-        wide: 120,
-        high: 120,
-    }
 }

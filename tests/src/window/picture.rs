@@ -28,6 +28,18 @@ pub struct Part {
     pub high: usize,
 }
 
+impl Part {
+    /// A square around a place, this far to each side.
+    pub fn around((x, y): (i32, i32), far: usize) -> Part {
+        Part {
+            x: x as usize - far,
+            y: y as usize - far,
+            wide: 2 * far,
+            high: 2 * far,
+        }
+    }
+}
+
 /// The difference between two pictures of one size, in channels from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {

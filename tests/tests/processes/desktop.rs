@@ -140,10 +140,10 @@ fn a_skirmish_by_hand_records_what_was_clicked() {
     window.until_seen("Esc");
     let site = (745, 365);
     window.point(site);
-    let bare = window.still(Some(around(site)));
+    let bare = window.still(Some(Part::around(site, 40)));
     window.press(&["h"]);
     window.until_gone("Esc");
-    window.until_changed(&bare, Some(around(site)));
+    window.until_changed(&bare, Some(Part::around(site, 40)));
     window.click(site);
     window.until_seen(&(START_WOOD - Kind::House.stats().wood).to_string());
 
@@ -540,16 +540,6 @@ fn the_game_looks_like_the_pictures_of_the_readme() {
     match gallery::check(program()) {
         Ok(lines) => lines.iter().for_each(|line| eprintln!("{line}")),
         Err(why) => panic!("{why}"),
-    }
-}
-
-/// A square of the window around a place.
-fn around((x, y): (i32, i32)) -> Part {
-    Part {
-        x: x as usize - 40,
-        y: y as usize - 40,
-        wide: 80,
-        high: 80,
     }
 }
 

@@ -271,8 +271,8 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
         if !w.units.is_on_map(row) || !w.map.is_blocked(stands) {
             continue;
         }
-        // No unit may end up beyond a wall: the regions still predate the solid site. A unit whose region is all below
-        // the site stays there.
+        // Walls keep units on their side: the regions still predate the solid site. Where a unit's region is all below
+        // the site, the unit stays there.
         if let Some(exit) = w.map.nearest_in_region(stands, w.map.region(stands)) {
             w.units.place(row, exit.centre());
         }

@@ -492,8 +492,8 @@ impl Membership {
         self.cast(message, places, signer)
     }
 
-    /// Takes a request that a voter passes on, or that came from the joiner itself. A run of a process that has had its part does not come back, and no peer
-    /// does that is convicted, or has strayed too often.
+    /// Takes a request that a voter passes on, or that came from the joiner itself. A run of a process that has had its part
+    /// does not come back, and no peer does that is convicted, or has strayed too often.
     fn note_request(
         &mut self,
         request: Request,

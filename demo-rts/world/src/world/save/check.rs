@@ -227,6 +227,6 @@ fn ids_are_good(w: &World, ids: &[u32]) -> bool {
         && w.next_id <= u32::MAX / 2
 }
 
-/// Ten times what 20,000 units come to that all seats order to one tile. At this a tick takes a second or so;
+/// Twelve times what 20,000 units come to that all seats order to one tile. At this a tick takes a second or so;
 /// without a limit 100,000 on one point would take minutes.
 pub(in crate::world) const MOST_CROWDING: u64 = 1 << 30;
