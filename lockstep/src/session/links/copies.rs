@@ -210,19 +210,15 @@ impl Copies {
             true => within,
             false => link.acknowledged_unasked(),
         };
-        let waits_until = sent.last
-            + backed_off(
-                acknowledged.max(link.pulse),
-                match link.is_short {
-                    true => u32::from(sent.copies) - 1,
-                    false => 0,
-                },
-                LONGEST,
-            );
+        let in_vain = match link.is_short {
+            true => u32::from(sent.copies) - 1,
+            false => 0,
+        };
+        let waits_until = || sent.last + backed_off(acknowledged.max(link.pulse), in_vain, LONGEST);
         // What the other end asks for is asked for no later than it would be acknowledged.
         let asked = sent.last + within.max(link.pulse);
         if link.is_short || asked <= useful_until && link.loses_seldom() {
-            return Some(waits_until);
+            return Some(waits_until());
         }
         let copies = link.copies(match link.loses_seldom() && !sent.was_lacking {
             true => LATE_UNANSWERED,
@@ -236,7 +232,7 @@ impl Copies {
             let gap = match left.is_zero() {
                 true if sent.was_lacking => CLOSELY,
                 true if link.loses_seldom() && sent.last + way < needed => link.apart,
-                true if link.loses_seldom() => return Some(waits_until),
+                true if link.loses_seldom() => return Some(waits_until()),
                 true => within / wanted,
                 false => left / wanted,
             };
@@ -244,7 +240,7 @@ impl Copies {
         }
         let late = needed.max(match sent.waits {
             true => sent.first + within,
-            false => waits_until,
+            false => waits_until(),
         });
         // The longer it is late, the less often it leaves.
         let late_for = sent.last.saturating_sub(late);

@@ -259,6 +259,7 @@ impl Player {
             met: Default::default(),
             uplink: Uplink::default(),
             fresh_batch: false,
+            next_packet: None,
             over: false,
             ledger,
         }

@@ -48,6 +48,8 @@ pub(crate) struct Player {
     uplink: Uplink,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
+    /// When the next packet is due, as of the last time that all that were due have left.
+    next_packet: Option<Duration>,
     /// The changes by which the log has left a match for a branch, each with the match that it has left.
     branches: Vec<(MatchId, RosterChange)>,
     met: MetBranches,

@@ -217,32 +217,44 @@ impl Player {
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         self.uplink.settle(core.now);
         let fresh = std::mem::take(&mut self.fresh_batch);
+        let was_short = self.uplink.is_short();
         let reach = self.reach(core);
         let soon = core.now + Duration::from_nanos(1);
-        let is_due = |(link, member): &(&Link, usize)| {
-            fresh || self.packet_due(core, &reach, *member, link, soon).is_some()
-        };
-        // A packet on one link changes nothing about the others until all have left.
-        let due = self.best_links(core, &reach).filter(is_due);
-        let mut due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        let (mut due, mut next) = (Vec::new(), Duration::MAX);
+        for (link, member) in self.best_links(core, &reach) {
+            let at = match fresh {
+                true => Some(core.now),
+                false => self.packet_due(core, &reach, member, link, next.max(soon)),
+            };
+            match at {
+                Some(at) if at <= core.now => due.push((link.id, member)),
+                later => next = later.unwrap_or(next),
+            }
+        }
         // No peer's batches wait for those of all others in each turn.
         let first = self.ledger.window.complete() as usize % due.len().max(1);
         due.rotate_left(first);
-        for (id, member) in due {
-            self.send_packets(core, &reach, id, member);
+        for (id, member) in &due {
+            self.send_packets(core, &reach, *id, *member);
         }
         self.uplink.settle(core.now);
+        // A packet on one link changes nothing about the others, unless too little can be sent from now on.
+        let all = self.uplink.is_short() != was_short;
+        if all {
+            next = Duration::MAX;
+        }
+        for (link, member) in self.best_links(core, &reach) {
+            if all || due.iter().any(|(id, _)| *id == link.id) {
+                let at = self.packet_due(core, &reach, member, link, next);
+                next = at.unwrap_or(next);
+            }
+        }
+        self.next_packet = Some(next).filter(|at| *at < Duration::MAX);
     }
 
     pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
         let reach = self.reach(core);
-        let best = self.best_links(core, &reach);
-        let packet = best.fold(None, |first, (link, member)| {
-            let before = first.unwrap_or(Duration::MAX);
-            let due = self.packet_due(core, &reach, member, link, before);
-            due.or(first)
-        });
-        timers.set(Timer::Packet, packet);
+        timers.set(Timer::Packet, self.next_packet);
         // No peer is dialled after a desync: a time for it would be one that no call ever meets.
         if !self.ending.is_desynced() {
             let lost = self.lost_peers(core, &reach);
@@ -298,13 +310,10 @@ impl Player {
         if let Some((_, at)) = self.next_question(member, link, &measured) {
             due = due.min(at.max(quality.blocked_until));
         }
-        let own = self.own_lacking(link);
-        let next = |held| {
-            let next = self.next_copy(member, link, held, &measured);
-            next.unwrap_or_default()
-        };
-        due = own.fold(due, |due, held| {
-            due.min(next(held).max(quality.blocked_until))
+        let needed_within = self.turns.needed_within(member, measured.rtt / 2);
+        due = self.own_lacking(link).fold(due, |due, held| {
+            let next = next_copy(link, held, needed_within, &measured);
+            due.min(next.unwrap_or_default().max(quality.blocked_until))
         });
         // Forwarding begins when the direct way has had its time.
         let from = quality.blocked_until.max(last_sent + PULSE);
@@ -334,19 +343,6 @@ impl Player {
         Some((turn, link.quality.asking.next(turn, expected, measured)))
     }
 
-    /// When the next copy of an own batch leaves on a link to a member, if it has left there.
-    fn next_copy(
-        &self,
-        member: usize,
-        link: &Link,
-        held: &Held,
-        measured: &Measured,
-    ) -> Option<Duration> {
-        let needed = held.arrived + self.turns.needed_within(member, measured.rtt / 2);
-        let turn = held.batch.turn.0;
-        link.quality.copies.next(turn, needed, measured)
-    }
-
     fn send_packets(&mut self, core: &mut Core, reach: &Reach, id: LinkId, member: usize) {
         let link = &core.links[&id];
         let measured = self.measured(core, link);
@@ -358,8 +354,9 @@ impl Player {
         let has_news = self
             .own_lacking(link)
             .any(|held| !copies.holds(held.batch.turn.0));
+        let needed_within = self.turns.needed_within(member, measured.rtt / 2);
         let own = self.own_lacking(link).filter(|held| {
-            let next = self.next_copy(member, link, held, &measured);
+            let next = next_copy(link, held, needed_within, &measured);
             let turn = held.batch.turn.0;
             next.is_none_or(|at| at <= soon)
                 || has_news && copies.rides_along(turn, core.now, &measured)
@@ -612,6 +609,19 @@ impl Player {
             core.close(id);
         }
     }
+}
+
+/// When the next copy of an own batch leaves on a link, if it has left there; the other end needs it this long after it was
+/// sealed.
+fn next_copy(
+    link: &Link,
+    held: &Held,
+    needed_within: Duration,
+    measured: &Measured,
+) -> Option<Duration> {
+    let needed = held.arrived + needed_within;
+    let turn = held.batch.turn.0;
+    link.quality.copies.next(turn, needed, measured)
 }
 
 /// The voters in reach, where the members on links hear these members: a link to them carries both ways, or such links lead
