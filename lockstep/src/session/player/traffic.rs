@@ -254,6 +254,8 @@ impl Player {
 
     pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
         let reach = self.reach(core);
+        #[cfg(test)]
+        self.assert_in_time(core, &reach);
         timers.set(Timer::Packet, self.next_packet);
         // No peer is dialled after a desync: a time for it would be one that no call ever meets.
         if !self.ending.is_desynced() {
@@ -262,6 +264,19 @@ impl Player {
             let silent_at = core.links.values().map(|link| link.heard_at + SILENCE);
             timers.set(Timer::Silence, silent_at.filter(|at| *at > core.now));
         }
+    }
+
+    /// Fails where a packet is due before the timer of packets.
+    #[cfg(test)]
+    fn assert_in_time(&self, core: &Core, reach: &Reach) {
+        let last = Duration::MAX;
+        let links = self.best_links(core, reach);
+        let due = links.filter_map(|(link, at)| self.packet_due(core, reach, at, link, last));
+        let (due, timer) = (due.min().unwrap_or(last), self.next_packet.unwrap_or(last));
+        assert!(
+            timer <= due,
+            "a packet is due at {due:?}, the timer at {timer:?}"
+        );
     }
 
     /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
