@@ -88,7 +88,7 @@ pub fn bounds() -> Vec<Bound> {
                 attempts: 3,
                 ..three.clone()
             },
-            // With a turn to play, or with four peers, it is too large to complete: 70 million states were not all.
+            // With a turn to play, and a delay of one turn, 70 million states were not all.
             large: RosterModel {
                 turns: 0,
                 attempts: 3,
