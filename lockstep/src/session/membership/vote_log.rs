@@ -10,8 +10,8 @@ use std::time::Duration;
 const AHEAD: u32 = 4;
 /// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
 const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
-/// An attempt that is further ahead waits until others tell of such rounds, too. So no attempt leads a peer further away
-/// from the others than they can follow.
+/// What a peer says in an attempt of its own that is further ahead waits until others tell of such rounds, too. So no peer
+/// leads another one further away from the others than they can follow.
 const ROUNDS_AT_ONCE: u32 = 12;
 /// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
@@ -164,20 +164,22 @@ impl VoteLog {
     ) -> Option<(u8, Message)> {
         let (epoch, me) = (self.epoch, self.me);
         let prepared = &self.prepared;
-        let waits = |from: u8, ballot: Ballot| {
+        let waits = |from: u8| {
             let soon = prepared
                 .get(&from)
                 .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
-            !asks.contains(from) || soon || ballot.round > round.saturating_add(ROUNDS_AT_ONCE)
+            !asks.contains(from) || soon
         };
+        let is_far = |ballot: Ballot| ballot.round > round.saturating_add(ROUNDS_AT_ONCE);
         let begun = self.of_kind(PREPARE);
         let begun: Vec<Ballot> = begun.map(|(_, vote)| vote.message.ballot()).collect();
         let open = self.votes.range_mut((epoch, 0, 0)..(epoch + 1, 0, 0));
         let mut open = open.filter(|((_, from, _), vote)| {
             let ballot = vote.message.ballot();
             let waits = match vote.message {
-                Message::Prepare(_) => *from != me && waits(*from, ballot),
                 Message::Request(..) => false,
+                _ if *from == ballot.peer && *from != me && is_far(ballot) => true,
+                Message::Prepare(_) => *from != me && waits(*from),
                 _ => !begun
                     .iter()
                     .any(|begun| begun.peer == ballot.peer && *begun >= ballot),
@@ -502,11 +504,25 @@ mod tests {
         log.post(1, 2, prepare(2, 2), [0; 64]);
         assert_eq!(log.next_undelivered(peer, 1, Duration::ZERO), None);
         assert!(log.next_undelivered(peer, 1, ATTEMPTS_EVERY).is_some());
-        // A round that is too far ahead waits.
-        log.post(1, 2, prepare(20, 2), [0; 64]);
-        let later = ATTEMPTS_EVERY * 2;
-        assert_eq!(log.next_undelivered(peer, 2, later), None);
-        assert!(log.next_undelivered(peer, 8, later).is_some());
+    }
+
+    #[test]
+    fn a_peer_alone_leads_no_other_far_ahead() {
+        let mut log = VoteLog::new(0, 1, Duration::ZERO);
+        let peer = Peers(0b100);
+        let far = Ballot { round: 40, peer: 2 };
+        for message in [prepare(40, 2), promise(far, Peers::default())] {
+            log.post(1, 2, message, [0; 64]);
+        }
+        let now = ATTEMPTS_EVERY;
+        assert_eq!(log.next_undelivered(peer, 2, now), None);
+        let another = promise(far, Peers::default());
+        log.post(1, 1, another.clone(), [0; 64]);
+        assert_eq!(log.next_undelivered(peer, 2, now), Some((1, another)));
+        // By now this peer has heard of the round.
+        assert!(log.next_undelivered(peer, 40, now).is_some());
+        assert!(log.next_undelivered(peer, 40, now).is_some());
+        assert!(!log.has_undelivered());
     }
 
     #[test]

@@ -68,6 +68,9 @@ impl Membership {
         let Ok(epoch_vote) = EpochVote::decode(&signed.content) else {
             return Err(Fault::Garbage);
         };
+        if !epoch_vote.message.may_come_from(signed.peer) {
+            return Err(Fault::OutOfPlace);
+        }
         let topic = vote_log::topic(epoch_vote.epoch, signed.peer, &epoch_vote.message);
         let version = vote_log::version(&epoch_vote.message);
         let kept = self

@@ -283,6 +283,30 @@ fn begins_ever_new_attempts(promises: bool) {
 }
 
 #[test]
+fn peer_that_leads_the_coordinator_ahead_alone_is_removed() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    // The first rounds use up what peer 0 may pass on at once: the others hear of the last of these alone.
+    let rounds = (1..=40).chain([900, 1_800]);
+    for ballot in rounds.map(|round| Ballot { round, peer: 3 }) {
+        let promise = Message::Promise(promise_in(ballot, 4));
+        let votes = [Message::Prepare(ballot), promise];
+        let votes = votes.map(|vote| signed_vote(&start, 3, 0, vote));
+        net.tell_votes(3, 0, votes.into());
+        net.run(net.now() + Duration::from_millis(1));
+    }
+    net.links.attack = Some((3, withholding));
+    let before = net.peers[0].turns.len();
+    net.run(Duration::from_secs(30));
+    for at in 0..3 {
+        let turns = net.peers[at].turns.len();
+        assert!(turns > before + 40, "peer {at}: {before} -> {turns}");
+        assert_eq!(net.gone(at), [(vec![Seat(3)], RosterCause::Lost)]);
+    }
+}
+
+#[test]
 fn coordinator_is_not_blamed_for_an_unusable_promise() {
     let empty: Attack = |start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
@@ -424,6 +448,10 @@ fn a_vote_in_the_name_of_another_member_is_refused() {
     vote.signature = signed.sign(&KeyedHash::new(id(2))).into();
     net.tell_votes(2, 0, vec![vote]);
     assert_eq!(net.blamed(0), [(id(2), Fault::Signature)]);
+    // Nor does a peer begin what another one has to begin.
+    let message = Message::Prepare(Ballot { round: 1, peer: 0 });
+    net.tell_votes(2, 1, vec![signed_vote(&start, 2, 0, message)]);
+    assert_eq!(net.blamed(1), [(id(2), Fault::OutOfPlace)]);
 }
 
 /// Sends no batch of its own.

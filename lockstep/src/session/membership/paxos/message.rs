@@ -101,6 +101,14 @@ impl Message {
         first_of_hash(&bytes)
     }
 
+    /// Whether this peer may say so: none speaks for another coordinator.
+    pub(crate) fn may_come_from(&self, peer: u8) -> bool {
+        match self {
+            Message::Prepare(ballot) | Message::Propose(ballot, _) => ballot.peer == peer,
+            Message::Promise(_) | Message::Accept(..) | Message::Request(..) => true,
+        }
+    }
+
     /// The ballot that it belongs to: of two messages of one kind the one with the higher counts.
     pub fn ballot(&self) -> Ballot {
         match self {
