@@ -14,6 +14,8 @@ pub(super) struct Checksums {
     from: u32,
     /// Worlds of fewer turns are not compared.
     compared_from: u32,
+    /// Fewer turns than these have agreed, or never will: a report of them says nothing more.
+    agreed_until: u32,
     /// By turns executed.
     rows: BTreeMap<u32, Vec<Option<Checksum>>>,
     /// The newest turn that all had alike, and when that was known.
@@ -35,13 +37,14 @@ impl Checksums {
             peers,
             from,
             compared_from: from.saturating_sub(earlier),
+            agreed_until: 0,
             rows: BTreeMap::new(),
             newest: None,
         }
     }
 
     pub(super) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
-        if turns < self.compared_from {
+        if turns < self.compared_from.max(self.agreed_until) {
             return Compared::Waiting;
         }
         let row = self
@@ -75,6 +78,7 @@ impl Checksums {
             return None;
         }
         self.rows.remove(&turns);
+        self.agreed_until = turns + 1;
         if checksum.is_some() {
             self.newest = Some((turns, now));
         }
@@ -114,6 +118,7 @@ impl Checksums {
     /// Forgets all reports of more than `turns` turns.
     pub(super) fn forget_all_after(&mut self, turns: u32) {
         self.rows.split_off(&(turns + 1));
+        self.agreed_until = self.agreed_until.min(turns + 1);
     }
 
     /// What was reported of a turn.
@@ -123,5 +128,35 @@ impl Checksums {
             .enumerate()
             .filter_map(|(peer, checksum)| Some((peer as u8, (*checksum)?)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed(checksums: &mut Checksums) -> Option<u32> {
+        let agreed = checksums.next_agreed(Duration::ZERO, |_, _| true);
+        agreed.map(|(turns, _)| turns)
+    }
+
+    #[test]
+    fn a_late_report_of_an_agreed_turn_holds_up_no_later_one() {
+        let mut checksums = Checksums::new(2, 0, false);
+        let report = |checksums: &mut Checksums, turns| {
+            for peer in 0..2 {
+                checksums.report(peer, turns, Checksum(7));
+            }
+        };
+        report(&mut checksums, 1);
+        assert_eq!(agreed(&mut checksums), Some(1));
+        checksums.report(1, 1, Checksum(7));
+        report(&mut checksums, 2);
+        assert_eq!(agreed(&mut checksums), Some(2));
+        // What is taken back is reported, and agreed, again.
+        checksums.forget_all_after(1);
+        report(&mut checksums, 2);
+        assert_eq!(agreed(&mut checksums), Some(2));
+        assert_eq!(agreed(&mut checksums), None);
     }
 }
