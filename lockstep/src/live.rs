@@ -504,6 +504,8 @@ impl TurnSource for Live {
         );
         self.take_started();
         if self.faulted {
+            // Nothing takes it any more, and a game that waits for work would find it each time.
+            self.shared.lock().work.clear();
             return None;
         }
         let work = loop {
