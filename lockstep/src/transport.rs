@@ -106,6 +106,11 @@ pub enum LinkError {
     /// The text is no address.
     #[error("not an address this transport can dial")]
     Address,
+    /// The text names a machine, and no name server knows it, or answers.
+    #[error(
+        "the name of that machine was not found: is it spelt right, and is this machine online?"
+    )]
+    Name,
     /// No answer.
     #[error("no answer from there")]
     Unanswered,

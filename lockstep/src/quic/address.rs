@@ -33,7 +33,8 @@ pub(super) fn reachable(local: SocketAddr) -> Vec<SocketAddr> {
 /// The address that `text`, `host:port`, stands for. It is dialled for this key.
 ///
 /// # Errors
-/// [`LinkError::Address`]: a socket of the given family cannot reach it, or there is no such name.
+/// [`LinkError::Address`]: a socket of the given family cannot reach it. [`LinkError::Name`]: the name was not found, which
+/// may pass.
 pub(super) async fn resolve(
     text: &str,
     ipv6: bool,
@@ -56,6 +57,9 @@ pub(super) async fn resolve(
         return Err(LinkError::Address);
     }
     let found = lookups.find(key, text).await;
+    if found.is_empty() {
+        return Err(LinkError::Name);
+    }
     found.into_iter().find(usable).ok_or(LinkError::Address)
 }
 
