@@ -365,7 +365,7 @@ pub struct PeerStats {
     pub slack_ms: Option<i16>,
     /// The same of this peer's batches there, as the other tells.
     pub slack_there_ms: Option<i16>,
-    /// How long before their deadline its batches leave. `None` before 20 reports, and without a link to it.
+    /// How long before their deadline its batches leave. `None` before 30 reports, and without a link to it.
     pub lead: Option<Lead>,
     /// Since when nothing of it was heard.
     pub unheard: Duration,

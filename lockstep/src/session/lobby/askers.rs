@@ -1,20 +1,20 @@
 //! Players that ask to enter without the ticket's secret, and wait for the word of the host's player.
 
 use super::base::Request;
+use crate::doorway::Crowd;
 use crate::session::core::Core;
 use crate::session::wire::Control;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Asker, LinkId, PeerId};
-use std::net::SocketAddr;
 
 /// Players that wait at a time.
 const MOST: usize = 8;
 
-/// At most one request for each key. A crowd of one address does not keep out a player of another.
+/// At most one request for each key. A crowd does not keep out a player of another one.
 #[derive(Default)]
 pub(super) struct Askers {
-    /// In the order of their arrival, with the place that each comes from.
-    waiting: Vec<(Request, String)>,
+    /// In the order of their arrival, with the crowd that each belongs to.
+    waiting: Vec<(Request, Crowd)>,
     /// Keys that the host's player has said yes to.
     welcome: Vec<PeerId>,
 }
@@ -27,21 +27,21 @@ impl Askers {
 
     /// Takes a request, by a link to this address. The link of the request that has to go for it, where one has.
     pub(super) fn arrive(&mut self, request: Request, address: &str) -> Option<LinkId> {
-        let place = place_of(address);
+        let of = Crowd::of(address);
         let before = self.take(|before| before.peer == request.peer);
         if let Some(before) = before {
             let other = (before.link != request.link).then_some(before.link);
-            self.waiting.push((request, place));
+            self.waiting.push((request, of));
             return other;
         }
-        self.waiting.push((request, place));
+        self.waiting.push((request, of));
         if self.waiting.len() <= MOST {
             return None;
         }
-        let crowd = |place: &str| self.waiting.iter().filter(|(_, of)| of == place).count();
-        let largest = self.waiting.iter().map(|(_, place)| crowd(place)).max()?;
+        let size = |crowd: &Crowd| self.waiting.iter().filter(|(_, of)| of == crowd).count();
+        let largest = self.waiting.iter().map(|(_, of)| size(of)).max()?;
         let mut waiting = self.waiting.iter();
-        let at = waiting.rposition(|(_, place)| crowd(place) == largest)?;
+        let at = waiting.rposition(|(_, of)| size(of) == largest)?;
         Some(self.waiting.remove(at).0.link)
     }
 
@@ -94,12 +94,6 @@ impl Askers {
     }
 }
 
-/// The machine at an address, as far as it tells.
-fn place_of(address: &str) -> String {
-    let socket = address.parse::<SocketAddr>();
-    socket.map_or_else(|_| address.to_owned(), |socket| socket.ip().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,16 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_one_address_keeps_out_no_player_of_another() {
+    fn a_crowd_keeps_out_no_player_of_another() {
+        let ports = |number| format!("10.0.0.9:{number}");
+        let addresses = |number| format!("[2001:db8::{number}]:7");
+        assert_crowd_keeps_out_none("10.0.0.1:7", "10.0.0.2:7", ports);
+        assert_crowd_keeps_out_none("10.0.0.1:7", "[2001:db8:0:1::1]:7", addresses);
+    }
+
+    fn assert_crowd_keeps_out_none(first: &str, last: &str, of_crowd: fn(u8) -> String) {
         let mut askers = Askers::default();
-        assert_eq!(askers.arrive(request(0), "10.0.0.1:7"), None);
+        assert_eq!(askers.arrive(request(0), first), None);
         for number in 1..100 {
-            let address = format!("10.0.0.9:{number}");
-            let gone = askers.arrive(request(number), &address);
+            let gone = askers.arrive(request(number), &of_crowd(number));
             let newest = (number >= MOST as u8).then_some(LinkId(u32::from(number)));
             assert_eq!(gone, newest, "the newest of the crowd goes");
         }
-        let gone = askers.arrive(request(100), "10.0.0.2:7");
+        let gone = askers.arrive(request(100), last);
         assert_eq!(gone, Some(LinkId(MOST as u32 - 1)));
         assert!(askers.waits_on(LinkId(0)) && askers.waits_on(LinkId(100)));
         assert_eq!(askers.links().count(), MOST);

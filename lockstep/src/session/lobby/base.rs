@@ -76,8 +76,6 @@ pub(super) enum Sort {
     Request,
     /// No more than it says, where no guest sent it.
     Harmless,
-    /// Its sender takes its leave, or refuses this peer.
-    Farewell,
     /// It is for a guest to say.
     Guests,
 }

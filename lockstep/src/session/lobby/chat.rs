@@ -1,6 +1,7 @@
 //! Chat in a lobby. The host passes on what a peer says, signed by that peer: it can make up no words of its key. It can
 //! leave words out and say them twice, and the name that it tells of a key is its word.
 
+use crate::limits::MAX_CHAT;
 use crate::log::{Document, Kind};
 use crate::session::core::Core;
 use crate::session::wire::Control;
@@ -57,7 +58,7 @@ pub(super) fn heard(
     else {
         return Err(Fault::OutOfPlace);
     };
-    if text.len() > core.limits.chat_bytes as usize {
+    if text.len() > MAX_CHAT {
         return Err(Fault::Oversize);
     }
     let signed = Words { match_id, text }.with((*signature).into());
@@ -65,7 +66,7 @@ pub(super) fn heard(
         core.signer.verify(peer, bytes, signature)
     });
     match is_said {
-        true => Ok((*from, tidy_text(text, core.limits.chat_bytes))),
+        true => Ok((*from, tidy_text(text, MAX_CHAT as u32))),
         false => Err(Fault::Signature),
     }
 }

@@ -183,6 +183,10 @@ impl HostSide {
         let Some((peer, incarnation)) = core.links.get(&link).and_then(|link| link.proved) else {
             return Step::Stay;
         };
+        if let Control::Refused(_) | Control::Bye = message {
+            core.close(link);
+            return self.link_down(core, link);
+        }
         let guest = self.room.guest_on(link).map(|guest| guest.peer);
         let Some(from) = guest else {
             match self.base.sort(&message, false) {
@@ -196,20 +200,11 @@ impl HostSide {
                     self.enter(core, request);
                 }
                 Sort::Harmless => {}
-                Sort::Farewell => {
-                    self.duplicates.forget(link);
-                    self.forget_asker(core, link);
-                    core.close(link);
-                }
                 Sort::Guests => core.fault(link, Fault::OutOfPlace),
             }
             return Step::Stay;
         };
         match message {
-            Control::Refused(_) | Control::Bye => {
-                core.close(link);
-                self.lost(core, from)
-            }
             Control::Chat { .. } if self.customs.chats.is_some() => {
                 self.chats(core, link, from, message);
                 Step::Stay
@@ -240,6 +235,7 @@ impl HostSide {
     }
 
     pub(super) fn link_down(&mut self, core: &mut Core, link: LinkId) -> Step {
+        self.duplicates.forget(link);
         self.forget_asker(core, link);
         match self.room.guest_on(link).map(|guest| guest.peer) {
             Some(guest) => self.lost(core, guest),

@@ -106,10 +106,12 @@ fn askers_hear_that_the_lobby_is_full_or_closed() {
     }
     pass(&mut net, 2);
     assert_eq!(askers(&net).len(), 3);
-    // One goes by itself.
+    // One goes by itself, and would have said something first.
+    net.input(3, Input::Chat("hello".to_owned()));
     net.input(3, Input::Leave);
     pass(&mut net, 1);
     assert_eq!(askers(&net).len(), 2);
+    assert_eq!(net.faults(0), Vec::<&Event>::new(), "it broke no rule");
     net.input(0, Input::AdmitGuest(id(1)));
     pass(&mut net, 5);
     let started = EndReason::Refused(JoinRefused::Started);
@@ -120,6 +122,22 @@ fn askers_hear_that_the_lobby_is_full_or_closed() {
     net.input(0, Input::Leave);
     pass(&mut net, 2);
     assert_eq!(reason(&net, 1), Some(&EndReason::LobbyClosed));
+}
+
+#[test]
+fn an_asker_that_has_waited_long_dials_again_where_its_link_breaks() {
+    let mut net = hosts(2);
+    net.add(asks());
+    pass(&mut net, 300);
+    let (link, why) = (LinkId(0), LinkError::TimedOut);
+    for at in [0, 1] {
+        net.input(at, Input::LinkDown { link, why });
+    }
+    pass(&mut net, 3);
+    assert_eq!(askers(&net), [id(1)], "it asks again");
+    net.input(0, Input::AdmitGuest(id(1)));
+    pass(&mut net, 20);
+    assert_eq!(net.peers[1].turns.len(), 10, "they have played");
 }
 
 #[test]

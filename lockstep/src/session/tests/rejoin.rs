@@ -656,6 +656,15 @@ fn found_at(net: &Net, at: usize, other: usize) -> Vec<String> {
 }
 
 #[test]
+fn each_peer_is_told_where_a_later_run_of_it_is_to_listen() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    for at in 0..3 {
+        assert_eq!(found_at(&net, at, at), [at.to_string()]);
+    }
+}
+
+#[test]
 fn address_of_a_rejoined_peer_is_told_to_be_kept() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));

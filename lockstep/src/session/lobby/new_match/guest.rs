@@ -10,6 +10,7 @@ use crate::session::core::Core;
 use crate::session::links::dialling::best_first;
 use crate::session::links::link::Link;
 use crate::session::lobby::guest::GuestBase;
+use crate::session::lobby::rate_limiter::RateLimiter;
 use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, chat, decline};
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Offer};
 use crate::session::{Output, RulesOf};
@@ -23,6 +24,8 @@ use std::time::Duration;
 const PLACE_WITHIN: Duration = Duration::from_secs(3);
 /// Round trips are told up to this length, in milliseconds.
 pub(super) const MAX_RTT_MS: u16 = 3_000;
+/// A lobby that lasts for longer counts no attempts of those before: it may be open for a day, and links break.
+const BRIEF: Duration = Duration::from_secs(60);
 /// A host cannot put the beginning off for longer.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -41,9 +44,13 @@ pub(in crate::session::lobby) struct Newcomer {
     agreement: Option<Agreement>,
     /// The attempts of agreements before.
     attempts: u32,
+    /// Since when the host has let this peer in.
+    in_since: Duration,
     seats: Vec<Seat>,
     /// The names in the lobby, as its host tells them.
     names: BTreeMap<PeerId, String>,
+    /// What its player says in the lobby: the host takes no more.
+    chats: RateLimiter,
     clock: HostClock,
     /// It has signed, and its link to the host is gone.
     host_lost: Option<HostLost>,
@@ -67,8 +74,10 @@ impl Newcomer {
             place_until: None,
             agreement: None,
             attempts: 0,
+            in_since: core.now,
             seats: Vec::new(),
             names: BTreeMap::new(),
+            chats: RateLimiter::default(),
             clock: HostClock::default(),
             host_lost: None,
         };
@@ -95,7 +104,11 @@ impl Newcomer {
     /// share, so this peer draws another one.
     fn begin_anew(&mut self, core: &mut Core) -> Step {
         if let Some(agreement) = self.agreement.take() {
-            self.attempts += agreement.attempts();
+            let lasted = core.now.saturating_sub(self.in_since);
+            self.attempts = match lasted < BRIEF {
+                true => self.attempts + agreement.attempts(),
+                false => 0,
+            };
             let (peers, terms) = (Vec::new(), *agreement.terms());
             core.event(Event::Lobby { peers, terms });
         }
@@ -189,6 +202,7 @@ impl Newcomer {
             share: OwnShare::new(match_id, core.id(), self.own.share),
             build: self.own.build.clone(),
         };
+        self.in_since = core.now;
         let attempt = (attempt, MOST_ATTEMPTS - self.attempts);
         self.agreement = Some(Agreement::new(match_id, own, offer, attempt));
         self.tell_ready(core);
@@ -336,14 +350,13 @@ impl Newcomer {
             Err(Broken::Order) => return Step::End(EndReason::LobbyClosed),
             Err(broken) => return give_up(core, link, broken),
         };
-        let host = self.invitation.host;
-        let addresses = agreement
-            .roster()
-            .iter()
-            .map(|peer| match peer.peer == host {
-                true => self.invitation.addresses.clone(),
-                false => peer.addresses.clone().into(),
-            });
+        let (host, own) = (self.invitation.host, core.id());
+        let addresses = agreement.roster().iter().map(|peer| match peer.peer {
+            of if of == host => self.invitation.addresses.clone(),
+            // The host has put its view of this peer's address first: no port to listen at again.
+            of if of == own => self.own.addresses.clone(),
+            _ => peer.addresses.clone().into(),
+        });
         // A host cannot put the beginning off, nor into the past.
         let begin = self.clock.here(begin_ms);
         let begin = begin.clamp(core.now, core.now + BEGIN_WITHIN);
@@ -486,6 +499,10 @@ impl GuestBase for Newcomer {
             };
             let why = if late { LinkError::TimedOut } else { why };
             self.dialling.lost(core.now, why);
+            if own && self.answer_by.is_none() {
+                // The host's player may not have answered for longer than a link takes to come up.
+                self.dialling.asked(core.now);
+            }
             self.link = self.link.filter(|_| !own);
         }
         Step::Stay
@@ -609,7 +626,11 @@ impl GuestBase for Newcomer {
     }
 
     fn chat(&mut self, core: &mut Core, text: &str) {
-        if let Some(link) = self.link {
+        let most = core.limits.chats_per_10_s as usize;
+        if let Some(link) = self.link
+            && self.agreement.is_some()
+            && self.chats.takes(core.now, most)
+        {
             let said = chat::say(core, self.invitation.match_id, text);
             core.send(link, &said);
         }

@@ -35,6 +35,8 @@ pub(in crate::session::lobby) struct NewMatch {
     config: HostConfig,
     build: String,
     own: PeerId,
+    /// Where this peer listens: its contact, for a later run. Guests have those of the ticket.
+    addresses: Vec<String>,
     /// The host's player is ready, as it said last.
     ready: bool,
     share: OwnShare,
@@ -99,6 +101,7 @@ impl NewMatch {
             config,
             build: own.build,
             own: core.id(),
+            addresses: own.addresses,
             ready: own.ready,
             reveal_until: Duration::ZERO,
             farthest: None,
@@ -182,7 +185,10 @@ impl NewMatch {
             hash,
             addresses: roster
                 .into_iter()
-                .map(|peer| peer.addresses.into())
+                .map(|peer| match peer.peer == self.own {
+                    true => self.addresses.clone(),
+                    false => peer.addresses.into(),
+                })
                 .collect(),
             slowest_rtt: Duration::ZERO,
         });

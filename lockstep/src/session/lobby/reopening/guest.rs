@@ -18,7 +18,6 @@ use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkError, LinkId, Lo
 use sim::{Checksum, Seat};
 use std::time::Duration;
 
-/// Addresses of one peer that are kept.
 /// A host cannot put the beginning off for longer.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 

@@ -262,8 +262,6 @@ impl Base for ReopeningHost {
             // It is refused, whatever it says.
             Control::Join { .. } => Sort::Request,
             Control::Reopen(Said::Come { .. }) if !by_guest => Sort::Request,
-            // A peer that was dialled may be in another match by now.
-            Control::Refused(_) | Control::Bye => Sort::Farewell,
             // An earlier run has not heard that it is out, or its match is just ending.
             Control::Roster(_) | Control::Decided(_) | Control::Words(_) | Control::End { .. } => {
                 Sort::Harmless
