@@ -37,9 +37,10 @@ pub struct Limits {
     pub chat_bytes: u32,
     /// Chat texts a peer may send in ten seconds. Default 10.
     pub chats_per_10_s: u32,
-    /// Bytes of the game's setup. Default 16 KiB.
+    /// Bytes of the game's setup. Default 16 KiB. A match of several peers needs `message_bytes` to be 24 KiB more than
+    /// its setup.
     pub setup_bytes: u32,
-    /// Bytes of one message on a stream. Default 64 KiB.
+    /// Bytes of one message on a stream. Default 64 KiB; 56 KiB or more, for a part of the log.
     pub message_bytes: u32,
     /// Peers in a match. Default and maximum 16.
     pub peers: u8,

@@ -61,7 +61,8 @@ pub struct QuicConfig {
     pub preferred_port: Option<u16>,
     /// The key that this peer is known by.
     pub key: Key,
-    /// Bounds on messages and links.
+    /// Bounds on messages and links. A game that raises [`Limits::message_bytes`] for its match raises it here as well: a
+    /// link carries no longer message than these limits allow.
     pub limits: Limits,
     /// Makes the ways out worse, for tests.
     pub impairments: Option<Impairments>,

@@ -1,5 +1,6 @@
 //! What a session is told, what it wants done, and how it begins.
 
+use super::rejoin::{AROUND, MESSAGE};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Bundle, Lead, LogPart, Record, Start, Terms};
 use crate::{
@@ -308,7 +309,7 @@ pub enum ConfigError {
     /// A match of no turns.
     #[error("a match has at least one turn")]
     TurnLimit,
-    /// A setup above its limit.
+    /// A setup above [`Limits::setup_bytes`], or one with which a message would be above [`Limits::message_bytes`].
     #[error("the setup takes {bytes} bytes, the limit is {limit}")]
     Setup {
         /// Its size.
@@ -408,6 +409,7 @@ impl SessionConfig {
             || limits.chat_bytes as usize > MAX_CHAT
             || usize::from(limits.peers) > MAX_PEERS
             || limits.batch_bytes < 350
+            || (limits.message_bytes as usize) < MESSAGE
             || limits.command_bytes > limits.batch_bytes - 200
         {
             return Err(ConfigError::Limits);
@@ -427,10 +429,15 @@ impl SessionConfig {
                 if !terms.plan.is_valid(!alone) {
                     return Err(ConfigError::Plan);
                 }
-                if host.setup.len() > limits.setup_bytes as usize {
+                // Guests and joiners get the setup in one message.
+                let limit = match alone {
+                    true => limits.setup_bytes,
+                    false => limits.setup_bytes.min(limits.message_bytes - AROUND as u32),
+                };
+                if host.setup.len() > limit as usize {
                     return Err(ConfigError::Setup {
                         bytes: host.setup.len() as u32,
-                        limit: limits.setup_bytes,
+                        limit,
                     });
                 }
             }
@@ -462,5 +469,53 @@ impl SessionConfig {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{hosted, settings};
+
+    fn checked(host: HostConfig, limits: Limits) -> Result<(), ConfigError> {
+        let of_host = settings(0, Role::Host(host));
+        SessionConfig { limits, ..of_host }.check()
+    }
+
+    #[test]
+    fn a_setup_fits_a_message_with_what_goes_around_it() {
+        let check = |seats: u8, setup: u32, message: u32| {
+            let mut host = hosted(seats);
+            host.setup = vec![0; setup as usize];
+            host.terms.plan.delay_turns = if seats == 1 { 1 } else { 2 };
+            let limits = Limits {
+                setup_bytes: 128 << 10,
+                message_bytes: message,
+                ..Limits::default()
+            };
+            checked(host, limits)
+        };
+        let refused = |bytes: u32, limit: u32| Err(ConfigError::Setup { bytes, limit });
+        let usual = Limits::default().message_bytes;
+        let most = usual - (24 << 10);
+        assert_eq!(check(2, most, usual), Ok(()));
+        assert_eq!(check(2, most + 1, usual), refused(most + 1, most));
+        assert_eq!(check(2, 80 << 10, 104 << 10), Ok(()));
+        let too_large = (128 << 10) + 1;
+        assert_eq!(check(2, too_large, 1 << 20), refused(too_large, 128 << 10));
+        assert_eq!(check(1, 80 << 10, usual), Ok(()), "it is sent to no peer");
+    }
+
+    #[test]
+    fn a_message_holds_a_part_of_the_log() {
+        let check = |message_bytes| {
+            let limits = Limits {
+                message_bytes,
+                ..Limits::default()
+            };
+            checked(hosted(2), limits)
+        };
+        assert_eq!(check(56 << 10), Ok(()));
+        assert_eq!(check((56 << 10) - 1), Err(ConfigError::Limits));
     }
 }

@@ -11,7 +11,7 @@ use crate::log::{
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Testimony, Unfit, decode,
-    encode, is_behind, place_in, takes_decision,
+    decode_answer, encode, is_behind, place_in, takes_decision,
 };
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
@@ -134,7 +134,7 @@ impl Joiner {
             return Next::Stay;
         }
         core.hears(link);
-        let answer = decode(bytes);
+        let answer = decode_answer(bytes, &core.limits);
         let known = self.known.as_ref();
         let next = known.map(|known| known.log.ahead().turns());
         let kind = match &answer {

@@ -4,14 +4,16 @@ use crate::addresses::Addresses;
 use crate::encoding::DecodeError;
 use crate::session::SnapshotHash;
 use crate::session::wire::WireBatch;
-use crate::{MatchId, PeerId};
+use crate::{Limits, MatchId, PeerId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of log or snapshot in one answer, at most: with what goes around it a message holds them.
 pub(crate) const PART: usize = 32 << 10;
-/// Bytes of the largest answer: a part, and signed batches of all peers.
-const MESSAGE: usize = PART + (24 << 10);
+/// Bytes around a part, or around the setup, in one answer, at most: signed batches, addresses and the roster.
+pub(crate) const AROUND: usize = 24 << 10;
+/// Bytes of the largest answer with a part.
+pub(crate) const MESSAGE: usize = PART + AROUND;
 
 /// From the joiner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,13 +82,47 @@ pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
 
 /// Strict: every byte belongs to the message, and its length is bounded before it is read.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    decode_within(bytes, MESSAGE)
+}
+
+/// The same, for an answer that may hold a whole setup.
+pub(crate) fn decode_answer(bytes: &[u8], limits: &Limits) -> Result<Answer, DecodeError> {
+    decode_within(bytes, PART.max(limits.setup_bytes as usize) + AROUND)
+}
+
+fn decode_within<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, DecodeError> {
     let fail = |what, at| Err(DecodeError { what, at });
-    if bytes.len() > MESSAGE {
+    if bytes.len() > most {
         return fail("a message above its limit", bytes.len());
     }
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
         Ok((_, rest)) => fail("more bytes than expected", bytes.len() - rest.len()),
         Err(_) => fail("no such message", 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_may_hold_a_whole_setup() {
+        let limits = Limits {
+            setup_bytes: 80 << 10,
+            ..Limits::default()
+        };
+        let outline = |start: usize| {
+            let answer = Answer::Outline {
+                start: vec![7; start],
+                snapshot: None,
+                contacts: Vec::new(),
+            };
+            let read = decode_answer(&encode(&answer), &limits);
+            read.map(|read| read == answer).map_err(|why| why.what)
+        };
+        // The roster goes around the setup.
+        assert_eq!(outline((80 << 10) + 2_000), Ok(true));
+        assert_eq!(outline(104 << 10), Err("a message above its limit"));
     }
 }

@@ -50,7 +50,9 @@ pub(crate) use follow::{Confirmed, Follow, Mistrust, Page};
 pub(crate) use gathering::{Gathering, GatheringFacts};
 pub(crate) use links::{DialledLink, ProvedLink};
 pub(crate) use match_end::{MatchEnd, Settled};
-pub(crate) use message::{Answer, Ask, Offer, PART, decode, encode};
+pub(crate) use message::{
+    AROUND, Answer, Ask, MESSAGE, Offer, PART, decode, decode_answer, encode,
+};
 pub(crate) use met::MetBranches;
 pub(crate) use quorum_loss::{QuorumLoss, in_reach, is_new_run, seats_of};
 pub(crate) use serve::Asked;

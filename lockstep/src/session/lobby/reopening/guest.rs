@@ -12,7 +12,7 @@ use crate::session::joiner::Joiner;
 use crate::session::links::link::Link;
 use crate::session::lobby::Step;
 use crate::session::lobby::guest::{Exit, GuestBase};
-use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode, seats_of};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, decode_answer, encode, seats_of};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, PeerId};
 use sim::{Checksum, Seat};
@@ -256,7 +256,7 @@ impl GuestBase for Returner {
             core.send_bulk(link, encode(&answer));
             return Step::Stay;
         }
-        match decode::<Answer>(bytes) {
+        match decode_answer(bytes, &core.limits) {
             Ok(Answer::Log { from, records, .. }) if hosts => {
                 let (signer, limits) = (core.signer.as_ref(), &core.limits);
                 let consent = &mut self.consent;

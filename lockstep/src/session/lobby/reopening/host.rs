@@ -14,7 +14,7 @@ use crate::session::lobby::base::{
 };
 use crate::session::lobby::room::{Occupant, Room};
 use crate::session::lobby::{Gathers, Step};
-use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, decode_answer, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
 use sim::Checksum;
@@ -355,7 +355,7 @@ impl Base for ReopeningHost {
         }
         let source = self.settlement.source();
         let source = source.and_then(|(source, _)| self.link_to(standing.room, source));
-        match decode::<Answer>(bytes) {
+        match decode_answer(bytes, &core.limits) {
             Ok(Answer::Reopens) => self.note_rival(core, &standing, link),
             Ok(Answer::Log { from, records, .. }) if source == Some(link) => {
                 let facts = facts(core, standing.attempt);
