@@ -143,10 +143,10 @@ impl<'a, S: Simulation> Check<'a, S> {
         let mut second = S::new(&start);
         let mut reloaded: S = Self::compare(&plain, &second)?;
         while *tick < self.ticks {
+            *tick += 1;
             let mut entries = (self.commands)(&plain, &mut random);
             entries.sort_by_key(seat_of);
             let received = through_bytes(&entries)?;
-            *tick += 1;
             report.ticks += 1;
             report.entries += entries.len() as u64;
 
@@ -226,7 +226,7 @@ pub struct Report {
 pub struct Failure {
     /// The seed that was run.
     pub seed: u64,
-    /// How many ticks had begun; 0 is the world before its first tick.
+    /// How many ticks had begun, the making of commands included; 0 is the world before its first tick.
     pub tick: u32,
     /// What went wrong.
     pub problem: Box<Problem>,

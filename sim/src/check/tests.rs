@@ -285,16 +285,21 @@ fn a_command_that_changes_on_the_way_is_found() {
         fn step(&mut self, _: &[Entry<Shifty>], _: &mut Vec<()>) {}
     }
 
-    let failure = check::<Still>(&start())
-        .commands(|_, _| {
-            vec![Entry::Command {
-                seat: Seat(0),
-                command: Shifty(1),
-            }]
-        })
-        .run()
-        .unwrap_err();
+    let run = |ticks| {
+        check::<Still>(&start())
+            .ticks(ticks)
+            .commands(|_, _| {
+                vec![Entry::Command {
+                    seat: Seat(0),
+                    command: Shifty(1),
+                }]
+            })
+            .run()
+    };
+    let failure = run(50).unwrap_err();
+    assert_eq!(failure.tick, 1);
     assert_eq!(*failure.problem, Problem::Command(CommandFault::Changed));
+    assert_eq!(run(failure.tick), Err(failure), "it repeats");
 }
 
 #[test]
