@@ -78,12 +78,16 @@ fn play<T: TurnSource>(
                     playing = Some(match_id);
                 }
                 Event::Contacts(peers) => {
-                    if let (Some(file), Some(match_id)) = (&file, playing) {
-                        WayBack::beside(file).keep(match_id, &peers)?;
+                    if let (Some(file), Some(match_id)) = (&file, playing)
+                        && let Err(why) = WayBack::beside(file).keep(match_id, &peers)
+                    {
+                        eprintln!("first-game: the way back is not kept: {why}");
                     }
                 }
                 Event::Turn { turn, .. } if turn.0 % 5 == 0 => {
-                    println!("{}", game.world().expect("a turn has a world"));
+                    if let Some(world) = game.world() {
+                        println!("{world}");
+                    }
                 }
                 Event::Stalled { on, .. } => println!("waiting for {on:?}"),
                 Event::RosterChanged { cause, seats, .. } => println!("{cause:?}: {seats:?} play"),
