@@ -39,7 +39,8 @@ pub enum Event {
     /// earlier run has recorded. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
-    /// The world executed a turn. A turn comes again only behind [`Retracted`](Self::Retracted).
+    /// The world executed a turn. A turn comes again only behind [`Retracted`](Self::Retracted), or behind a seek of a replay.
+    /// One `poll` may execute several turns, so the world may be later than this turn. After a fault it is gone.
     Turn {
         /// The turn.
         turn: TurnNumber,
