@@ -119,7 +119,8 @@ pub enum Answer {
     },
     /// The world's bytes.
     Saved(Vec<u8>),
-    /// The world cannot be built or loaded.
+    /// The world cannot be built or loaded. The world of before must still be there: a replay goes on with it where one of
+    /// its keyframes does not load.
     Failed,
     /// The world panicked, and is used no more. Answers any piece of work; no other follows, but another world may be
     /// asked for where a replay is sought in.
