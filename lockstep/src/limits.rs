@@ -23,7 +23,7 @@ pub(crate) const MOST_ENDS: usize = MAX_PEERS;
 /// Every bound on what others can make us hold or do. Crossing one names the peer that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Encoded bytes of one own command. Default 400; at most `batch_bytes` − 200, to fit a batch. What others
+    /// Encoded bytes of one own command. Default 400; at most `batch_bytes` − 203, to fit a turn. What others
     /// send is bounded by the protocol itself, so that all peers take in the same.
     pub command_bytes: u32,
     /// Encoded bytes of one own signed batch. 350 to 700; default 700. [`turn_bytes`](Self::turn_bytes) says how much

@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use super::rejoin::{AROUND, MESSAGE};
-use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
+use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS, room_of};
 use crate::log::{Bundle, Lead, LogPart, Record, Start, Terms};
 use crate::{
     Channel, Contact, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin,
@@ -410,7 +410,7 @@ impl SessionConfig {
             || usize::from(limits.peers) > MAX_PEERS
             || limits.batch_bytes < 350
             || (limits.message_bytes as usize) < MESSAGE
-            || limits.command_bytes > limits.batch_bytes - 200
+            || room_of(limits.command_bytes as usize) > limits.turn_bytes()
         {
             return Err(ConfigError::Limits);
         }
@@ -504,6 +504,23 @@ mod tests {
         let too_large = (128 << 10) + 1;
         assert_eq!(check(2, too_large, 1 << 20), refused(too_large, 128 << 10));
         assert_eq!(check(1, 80 << 10, usual), Ok(()), "it is sent to no peer");
+    }
+
+    #[test]
+    fn a_turn_has_room_for_the_largest_command() {
+        let check = |command_bytes, batch_bytes| {
+            let limits = Limits {
+                command_bytes,
+                batch_bytes,
+                ..Limits::default()
+            };
+            checked(hosted(2), limits)
+        };
+        for (command, batch) in [(497, 700), (147, 350)] {
+            assert_eq!(check(command, batch), Ok(()));
+            assert_eq!(check(command + 1, batch), Err(ConfigError::Limits));
+        }
+        assert_eq!(check(u32::MAX, 700), Err(ConfigError::Limits));
     }
 
     #[test]
