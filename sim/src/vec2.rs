@@ -175,6 +175,9 @@ impl Vec2 {
     /// This point, moved towards `target` by at most `most`; `target` once it is in reach. A negative `most` counts
     /// as zero.
     ///
+    /// Lengths are rounded down to 1/65,536, so the move may be longer than `most` by less than that. Where the points lie
+    /// 32,768 or more apart on one axis, the difference saturates and bends the direction; [`lerp`](Self::lerp) keeps it.
+    ///
     /// ```
     /// use sim::{Num, Vec2};
     /// let (arrow, target) = (Vec2::ZERO, Vec2::from_ints(3, 4));
