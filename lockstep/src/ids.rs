@@ -16,7 +16,7 @@ impl TurnNumber {
     /// The turn after this one.
     ///
     /// # Panics
-    /// After turn 4,294,967,295: 27 years of the shortest turns.
+    /// After turn 4,294,967,295: 27 years at 200 ms a turn.
     pub fn next(self) -> TurnNumber {
         TurnNumber(
             self.0
