@@ -1,5 +1,6 @@
 //! Epochs: which roster is in force, what is decided, and what ended the epochs before.
 
+use super::Membership;
 use super::paxos::{OnlyEnd, Peers, Roster, Voters};
 use crate::PeerId;
 use crate::log::{RosterChange, Value};
@@ -180,5 +181,32 @@ impl Epochs {
     /// then know of it.
     pub(super) fn admitted_after(&self) -> Option<u32> {
         self.admitted_after.filter(|epoch| epoch + 1 == self.epoch)
+    }
+}
+
+impl Membership {
+    pub(crate) fn decide(&mut self, change: RosterChange) {
+        self.epochs.decide(change);
+    }
+
+    /// Begins the next epoch, once all turns of this one are complete. What ended it.
+    pub(crate) fn begin_next_epoch(
+        &mut self,
+        complete: u32,
+        now: Duration,
+    ) -> Option<RosterChange> {
+        let change = self.epochs.begin_next(complete, now)?;
+        self.votes.begin_epoch(self.epochs.epoch(), now);
+        Some(change)
+    }
+
+    /// An epoch has begun; its change has `removed` these peers. `coordinator` is `None` where the change keeps all peers.
+    pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: Option<u8>, now: Duration) {
+        let held_up = removed.iter();
+        let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));
+        self.readmission
+            .begin_epoch(removed, held_up.collect(), now);
+        self.suspicion.carry_stall_budget(removed, coordinator, now);
+        self.readmission.forget_requests();
     }
 }

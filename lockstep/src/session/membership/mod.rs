@@ -30,11 +30,11 @@ use crate::{Event, Fault, Incarnation, LogHash, Plan};
 use epochs::Epochs;
 use extensions::{Counting, Extensions};
 use fence::{Fence, PeerStatus, StatusOf};
-use paxos::{Peers, Request, Voters};
+use paxos::{Peers, Voters};
 use readmission::Readmissions;
 use sim::Seat;
 use std::time::Duration;
-use suspicion::{Seen, Suspicion};
+use suspicion::Suspicion;
 use vote_log::VoteLog;
 
 /// What membership is told of the rest of the match.
@@ -356,73 +356,6 @@ impl Membership {
         self.extensions.count(given, &counting, ledger)
     }
 
-    /// Looks whether peers are to be suspected. What the game is told.
-    pub(crate) fn watch(&mut self, around: &Surroundings, ledger: &Ledger) -> Vec<Event> {
-        self.watch_doubts(around, ledger);
-        let now = around.now;
-        let voters = self.epochs.voters();
-        let leavers = ledger.batches.gone().and(voters.members());
-        let convicted = around.cheats.and(voters.members());
-        let minority = around.minority.and(voters.members());
-        let going = leavers.or(convicted).or(minority);
-        let to_remove = self.too_slow(around, ledger).without(ledger.places.own());
-        let to_remove = to_remove.or(around.minority_due);
-        let seen = Seen {
-            now,
-            voters,
-            only_end: self.epochs.only_end(),
-            blockers: self.blockers(around, ledger, now),
-            unproved: self.unproved(around, ledger),
-            owing: self.owing(around, ledger),
-            coordinator: self.epochs.coordinator(),
-            stalled_since: around.stalled_since,
-            extension: self.extensions.ends(),
-            has_cause: self.epochs.is_changing() || !going.is_empty(),
-            going,
-            is_leaving: around.is_leaving,
-            minority,
-            to_remove: to_remove.or(self.replaced(now, ledger)),
-        };
-        let events = self.suspicion.watch(&seen, ledger);
-        self.watch_succession(around, ledger);
-        events
-    }
-
-    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
-    fn too_slow(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
-        let slow = around.too_slow;
-        let slow =
-            self.voting(|at| slow.is_some_and(|seat| ledger.places.peer(at).seats.contains(&seat)));
-        self.if_dispensable(slow)
-    }
-
-    /// Peers another run of whose process has followed and asks for their places, where the others can go on without
-    /// them: their players began it, and the run that has the place is a window that does not answer, or forgotten.
-    fn replaced(&self, now: Duration, ledger: &Ledger) -> Peers {
-        let replaced = self.voting(|at| {
-            let since = self.suspicion.run_since(at);
-            let due = since + self.readmission.replaced_after(at) <= now;
-            let may = due && !self.suspicion.is_kept(at, now);
-            at != ledger.places.me() && may && self.readmission.is_asked_for(at, now)
-        });
-        self.if_dispensable(replaced)
-    }
-
-    /// These, where the others are a quorum.
-    fn if_dispensable(&self, peers: Peers) -> Peers {
-        let voters = self.epochs.voters();
-        match voters.is_quorum(voters.members().without(peers)) {
-            true => peers,
-            false => Peers::default(),
-        }
-    }
-
-    /// The voters of which this is true.
-    fn voting(&self, of: impl Fn(usize) -> bool) -> Peers {
-        let members = self.epochs.voters().members().iter();
-        members.filter(|at| of(usize::from(*at))).collect()
-    }
-
     /// Peers are looked at again while there is a reason to, the clock always.
     pub(crate) fn timers(&self, around: &Surroundings, ledger: &Ledger, timers: &mut Timers) {
         timers.set(Timer::ClockGap, Some(self.fence.look_at()));
@@ -440,106 +373,6 @@ impl Membership {
             || !self.too_slow(around, ledger).is_empty();
         let at = self.suspicion.at + WATCH_EVERY;
         timers.set(Timer::Watch, looks.then_some(at));
-    }
-
-    /// Another run of a voter's process, which has followed, asks for its place.
-    pub(crate) fn note_replacement(
-        &mut self,
-        at: usize,
-        run: Incarnation,
-        places: &Places,
-        now: Duration,
-    ) {
-        self.readmission.note_replacement(at, run, places, now);
-    }
-
-    /// Whether a request is signed, for this epoch, by the peer whose place it asks for.
-    pub(crate) fn is_signed(
-        &self,
-        request: &Request,
-        places: &Places,
-        signer: &dyn Signer,
-    ) -> bool {
-        let peer = places.get(usize::from(request.joins.peer));
-        let epoch = self.epochs.epoch();
-        peer.is_some_and(|peer| request.is_signed_by(peer.peer, signer, places.start(), epoch))
-    }
-
-    /// Takes a request that came from the joiner itself, and passes it on as one that this peer would grant.
-    pub(crate) fn take_request(
-        &mut self,
-        request: Request,
-        around: &Surroundings,
-        ledger: &Ledger,
-        signer: &dyn Signer,
-    ) -> Option<Fact> {
-        let due = self.readmission.is_due(&request, around.now);
-        if !due || self.epochs.pending().is_some() {
-            return None;
-        }
-        self.note_request(request, None, around, ledger, signer);
-        Some(self.tell_request(request, around.now, &ledger.places, signer))
-    }
-
-    fn tell_request(
-        &mut self,
-        request: Request,
-        now: Duration,
-        places: &Places,
-        signer: &dyn Signer,
-    ) -> Fact {
-        let message = self.readmission.tell(request, now);
-        self.cast(message, places, signer)
-    }
-
-    /// Takes a request that a voter passes on, or that came from the joiner itself. A run of a process that has had its part
-    /// does not come back, and no peer does that is convicted, or has strayed too often.
-    fn note_request(
-        &mut self,
-        request: Request,
-        voter: Option<u8>,
-        around: &Surroundings,
-        ledger: &Ledger,
-        signer: &dyn Signer,
-    ) {
-        let by = voter.unwrap_or(self.me);
-        let joins = request.joins;
-        let at = usize::from(joins.peer);
-        let places = &ledger.places;
-        let over = at >= places.len()
-            || !places.is_new(at, joins.incarnation)
-            || around.cheats.or(around.barred).contains(joins.peer);
-        let counts = !self.epochs.has(at) && self.epochs.has(usize::from(by));
-        let plausible = Readmissions::is_plausible(&request, ledger.window.complete());
-        if !over && plausible && counts && self.is_signed(&request, places, signer) {
-            let from_itself = voter.is_none();
-            self.readmission.note(request, by, from_itself, around.now);
-        }
-    }
-
-    pub(crate) fn decide(&mut self, change: RosterChange) {
-        self.epochs.decide(change);
-    }
-
-    /// Begins the next epoch, once all turns of this one are complete. What ended it.
-    pub(crate) fn begin_next_epoch(
-        &mut self,
-        complete: u32,
-        now: Duration,
-    ) -> Option<RosterChange> {
-        let change = self.epochs.begin_next(complete, now)?;
-        self.votes.begin_epoch(self.epochs.epoch(), now);
-        Some(change)
-    }
-
-    /// An epoch has begun; its change has `removed` these peers. `coordinator` is `None` where the change keeps all peers.
-    pub(crate) fn settle_epoch(&mut self, removed: Peers, coordinator: Option<u8>, now: Duration) {
-        let held_up = removed.iter();
-        let held_up = held_up.filter(|at| self.suspicion.has_held_up(usize::from(*at)));
-        self.readmission
-            .begin_epoch(removed, held_up.collect(), now);
-        self.suspicion.carry_stall_budget(removed, coordinator, now);
-        self.readmission.forget_requests();
     }
 
     /// Another run of a peer's process has its place.

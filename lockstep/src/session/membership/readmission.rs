@@ -1,7 +1,10 @@
 //! Readmission: joiners ask to come back, and each voter tells the others of joiners that it would admit.
 
 use super::paxos::{Message, Peers, Readmission, Request};
-use crate::session::ledger::Places;
+use super::{Membership, Surroundings};
+use crate::session::facts::Fact;
+use crate::session::ledger::{Ledger, Places};
+use crate::sign::Signer;
 use crate::{Incarnation, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -89,7 +92,7 @@ impl Readmissions {
     }
 
     /// Whether a request that came from the joiner itself is to be told to all now.
-    pub(super) fn is_due(&self, request: &Request, now: Duration) -> bool {
+    fn is_due(&self, request: &Request, now: Duration) -> bool {
         let known = self.asked.get(&request.joins.peer);
         let due = match self.told.get(&request.joins.peer) {
             Some((joins, since)) if *joins != request.joins => *since + NEXT_RUN <= now,
@@ -100,13 +103,13 @@ impl Readmissions {
     }
 
     /// Whether a joiner can have come as far, where so many turns are complete.
-    pub(super) fn is_plausible(request: &Request, complete: u32) -> bool {
+    fn is_plausible(request: &Request, complete: u32) -> bool {
         request.turns <= complete.saturating_add(TURNS_AHEAD)
     }
 
     /// A request has come from the joiner itself, or else a voter tells of it. A voter can tell again of runs that are
     /// over, so none of them follows on one that was heard of lately.
-    pub(super) fn note(&mut self, request: Request, by: u8, from_itself: bool, now: Duration) {
+    fn note(&mut self, request: Request, by: u8, from_itself: bool, now: Duration) {
         let joins = request.joins;
         let was_known = self.known.values().flatten().any(|known| *known == joins);
         let may_follow = |last: &Asked| from_itself || !was_known || last.heard_at + FRESH <= now;
@@ -125,7 +128,7 @@ impl Readmissions {
     }
 
     /// This peer tells all of a request as one that it would grant. What the others are told.
-    pub(super) fn tell(&mut self, request: Request, now: Duration) -> Message {
+    fn tell(&mut self, request: Request, now: Duration) -> Message {
         let joins = request.joins;
         let since = match self.told.get(&joins.peer) {
             Some((told, since)) if *told == joins => *since,
@@ -169,13 +172,7 @@ impl Readmissions {
     }
 
     /// Another run of a voter's process has followed, and asks for its place.
-    pub(super) fn note_replacement(
-        &mut self,
-        at: usize,
-        run: Incarnation,
-        places: &Places,
-        now: Duration,
-    ) {
+    fn note_replacement(&mut self, at: usize, run: Incarnation, places: &Places, now: Duration) {
         if places.is_new(at, run) {
             self.absences[at].replaced_at = Some(now);
         }
@@ -224,6 +221,83 @@ impl Readmissions {
             replaced,
             ..Absence::default()
         };
+    }
+}
+
+impl Membership {
+    /// Another run of a voter's process, which has followed, asks for its place.
+    pub(crate) fn note_replacement(
+        &mut self,
+        at: usize,
+        run: Incarnation,
+        places: &Places,
+        now: Duration,
+    ) {
+        self.readmission.note_replacement(at, run, places, now);
+    }
+
+    /// Whether a request is signed, for this epoch, by the peer whose place it asks for.
+    pub(crate) fn is_signed(
+        &self,
+        request: &Request,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> bool {
+        let peer = places.get(usize::from(request.joins.peer));
+        let epoch = self.epochs.epoch();
+        peer.is_some_and(|peer| request.is_signed_by(peer.peer, signer, places.start(), epoch))
+    }
+
+    /// Takes a request that came from the joiner itself, and passes it on as one that this peer would grant.
+    pub(crate) fn take_request(
+        &mut self,
+        request: Request,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) -> Option<Fact> {
+        let due = self.readmission.is_due(&request, around.now);
+        if !due || self.epochs.pending().is_some() {
+            return None;
+        }
+        self.note_request(request, None, around, ledger, signer);
+        Some(self.tell_request(request, around.now, &ledger.places, signer))
+    }
+
+    pub(super) fn tell_request(
+        &mut self,
+        request: Request,
+        now: Duration,
+        places: &Places,
+        signer: &dyn Signer,
+    ) -> Fact {
+        let message = self.readmission.tell(request, now);
+        self.cast(message, places, signer)
+    }
+
+    /// Takes a request that a voter passes on, or that came from the joiner itself. A run of a process that has had its part
+    /// does not come back, and no peer does that is convicted, or has strayed too often.
+    pub(super) fn note_request(
+        &mut self,
+        request: Request,
+        voter: Option<u8>,
+        around: &Surroundings,
+        ledger: &Ledger,
+        signer: &dyn Signer,
+    ) {
+        let by = voter.unwrap_or(self.me);
+        let joins = request.joins;
+        let at = usize::from(joins.peer);
+        let places = &ledger.places;
+        let over = at >= places.len()
+            || !places.is_new(at, joins.incarnation)
+            || around.cheats.or(around.barred).contains(joins.peer);
+        let counts = !self.epochs.has(at) && self.epochs.has(usize::from(by));
+        let plausible = Readmissions::is_plausible(&request, ledger.window.complete());
+        if !over && plausible && counts && self.is_signed(&request, places, signer) {
+            let from_itself = voter.is_none();
+            self.readmission.note(request, by, from_itself, around.now);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! what is waited for.
 
 use super::paxos::{OnlyEnd, Peers, Voters, can_do_without};
+use super::{Membership, Surroundings};
 use crate::log::STALL_BUDGET;
 use crate::session::ledger::Ledger;
 use crate::{Event, Incarnation, TurnNumber};
@@ -118,27 +119,27 @@ struct Watched {
 }
 
 /// What is looked at.
-pub(super) struct Seen {
-    pub now: Duration,
-    pub voters: Voters,
-    pub only_end: Option<OnlyEnd>,
+struct Seen {
+    now: Duration,
+    voters: Voters,
+    only_end: Option<OnlyEnd>,
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
-    pub blockers: Peers,
-    pub unproved: Peers,
+    blockers: Peers,
+    unproved: Peers,
     /// Peers that owe what their newest promises tell of, for so long that the others doubt them as well.
-    pub owing: Peers,
+    owing: Peers,
     /// The peer that coordinates the change that is open.
-    pub coordinator: Option<u8>,
-    pub stalled_since: Option<Duration>,
-    pub extension: Duration,
+    coordinator: Option<u8>,
+    stalled_since: Option<Duration>,
+    extension: Duration,
     /// There is a reason to change the roster, or, where the quorum is lost, to end without it.
-    pub has_cause: bool,
+    has_cause: bool,
     /// Peers that are to go, heard or not: leavers, cheats and the minority.
-    pub going: Peers,
-    pub is_leaving: bool,
+    going: Peers,
+    is_leaving: bool,
     /// The minority, and further peers that are to be removed though they answer.
-    pub minority: Peers,
-    pub to_remove: Peers,
+    minority: Peers,
+    to_remove: Peers,
 }
 
 /// A link on which a peer of the match is heard.
@@ -280,7 +281,7 @@ impl Suspicion {
     }
 
     /// Looks at all peers. What the game is told.
-    pub(super) fn watch(&mut self, seen: &Seen, ledger: &Ledger) -> Vec<Event> {
+    fn watch(&mut self, seen: &Seen, ledger: &Ledger) -> Vec<Event> {
         let (now, voters) = (seen.now, seen.voters);
         let passed = now.saturating_sub(self.at);
         self.at = now;
@@ -480,7 +481,7 @@ impl Suspicion {
     }
 
     /// Whether the others have kept a peer so lately that this one begins no change to remove it.
-    pub(super) fn is_kept(&self, at: usize, now: Duration) -> bool {
+    fn is_kept(&self, at: usize, now: Duration) -> bool {
         self.of[at].kept_until > now
     }
 
@@ -492,7 +493,7 @@ impl Suspicion {
     }
 
     /// Since when this run of the peer's process is of the roster.
-    pub(super) fn run_since(&self, at: usize) -> Duration {
+    fn run_since(&self, at: usize) -> Duration {
         self.of[at].run_since
     }
 
@@ -548,6 +549,75 @@ impl Suspicion {
     #[cfg(test)]
     pub(super) fn blocked_by(&self, at: usize) -> Duration {
         self.of[at].blocked
+    }
+}
+
+impl Membership {
+    /// Looks whether peers are to be suspected. What the game is told.
+    pub(crate) fn watch(&mut self, around: &Surroundings, ledger: &Ledger) -> Vec<Event> {
+        self.watch_doubts(around, ledger);
+        let now = around.now;
+        let voters = self.epochs.voters();
+        let leavers = ledger.batches.gone().and(voters.members());
+        let convicted = around.cheats.and(voters.members());
+        let minority = around.minority.and(voters.members());
+        let going = leavers.or(convicted).or(minority);
+        let to_remove = self.too_slow(around, ledger).without(ledger.places.own());
+        let to_remove = to_remove.or(around.minority_due);
+        let seen = Seen {
+            now,
+            voters,
+            only_end: self.epochs.only_end(),
+            blockers: self.blockers(around, ledger, now),
+            unproved: self.unproved(around, ledger),
+            owing: self.owing(around, ledger),
+            coordinator: self.epochs.coordinator(),
+            stalled_since: around.stalled_since,
+            extension: self.extensions.ends(),
+            has_cause: self.epochs.is_changing() || !going.is_empty(),
+            going,
+            is_leaving: around.is_leaving,
+            minority,
+            to_remove: to_remove.or(self.replaced(now, ledger)),
+        };
+        let events = self.suspicion.watch(&seen, ledger);
+        self.watch_succession(around, ledger);
+        events
+    }
+
+    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
+    pub(super) fn too_slow(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let slow = around.too_slow;
+        let slow =
+            self.voting(|at| slow.is_some_and(|seat| ledger.places.peer(at).seats.contains(&seat)));
+        self.if_dispensable(slow)
+    }
+
+    /// Peers another run of whose process has followed and asks for their places, where the others can go on without
+    /// them: their players began it, and the run that has the place is a window that does not answer, or forgotten.
+    pub(super) fn replaced(&self, now: Duration, ledger: &Ledger) -> Peers {
+        let replaced = self.voting(|at| {
+            let since = self.suspicion.run_since(at);
+            let due = since + self.readmission.replaced_after(at) <= now;
+            let may = due && !self.suspicion.is_kept(at, now);
+            at != ledger.places.me() && may && self.readmission.is_asked_for(at, now)
+        });
+        self.if_dispensable(replaced)
+    }
+
+    /// These, where the others are a quorum.
+    fn if_dispensable(&self, peers: Peers) -> Peers {
+        let voters = self.epochs.voters();
+        match voters.is_quorum(voters.members().without(peers)) {
+            true => peers,
+            false => Peers::default(),
+        }
+    }
+
+    /// The voters of which this is true.
+    pub(super) fn voting(&self, of: impl Fn(usize) -> bool) -> Peers {
+        let members = self.epochs.voters().members().iter();
+        members.filter(|at| of(usize::from(*at))).collect()
     }
 }
 
