@@ -201,7 +201,7 @@ impl Turns {
 
     /// Since when the next turn is waited for.
     pub(crate) fn stalled_since(&self) -> Option<Duration> {
-        self.stalls.since()
+        self.stalls.since
     }
 
     /// Whether the game was told of it.
@@ -334,10 +334,11 @@ impl Turns {
         if self.can_complete(gate, ledger) {
             return Step::Complete(self.complete(gate, ledger));
         }
-        if self.stalls.begin(gate.now) {
+        if self.stalls.since.is_none() {
             self.stalls.late_turns += u64::from(ledger.places.len() > 1);
         }
-        Step::Stalled(self.stalls.since().unwrap_or(gate.now))
+        // Since now, not since it was due: where this process has stood still no other peer is to blame.
+        Step::Stalled(*self.stalls.since.get_or_insert(gate.now))
     }
 
     /// Whether a turn is waited for longer than this peer waits, with what players have given `more`, and for no less than
@@ -381,7 +382,7 @@ impl Turns {
         self.delivery.retraction.note(turn.0, &self.fold, chained);
         let formed = self.form(turn, ledger);
         let mut events = Vec::new();
-        let began = match self.stalls.since() {
+        let began = match self.stalls.since {
             Some(_) => gate.now,
             None => self.clock.due().min(gate.now),
         };
@@ -625,14 +626,12 @@ impl Turns {
 
     #[cfg(test)]
     pub(crate) fn take_stall(&mut self) -> Option<Duration> {
-        let since = self.stalls.since();
-        self.stalls = Stalls::default();
-        since
+        std::mem::take(&mut self.stalls).since
     }
 
     #[cfg(test)]
     pub(crate) fn put_stall(&mut self, since: Duration) {
-        self.stalls.begin(since);
+        self.stalls.since = Some(since);
     }
 }
 
