@@ -157,24 +157,20 @@ impl Epochs {
         of_epoch.map(|(_, change)| change).collect()
     }
 
-    pub(super) fn decide(&mut self, change: RosterChange) {
+    fn decide(&mut self, change: RosterChange) {
         self.pending = Some(change);
     }
 
-    /// Begins the next epoch where `complete` turns are all of this one. What ended it.
-    pub(super) fn begin_next(&mut self, complete: u32, now: Duration) -> Option<RosterChange> {
-        let me = self.me;
-        let ends = |change: &mut RosterChange| {
-            change.value.cut == complete && change.value.roster.contains(me)
-        };
-        let change = self.pending.take_if(ends)?;
+    /// Begins the next epoch. What ended this one.
+    fn begin_next(&mut self, now: Duration) -> RosterChange {
+        let change = self.pending.take().expect("a decision ends an epoch");
         self.epoch += 1;
         self.paxos = Roster::new(self.me, Voters::new(change.value.roster));
         let epoch = self.epoch;
         self.later.retain(|(of, _), _| *of >= epoch);
         self.began_at = now;
         self.began_with = change.value.cut;
-        Some(change)
+        change
     }
 
     /// The epoch whose decision other peers may lack that have not told of theirs: those that have decided anything since
@@ -189,15 +185,14 @@ impl Membership {
         self.epochs.decide(change);
     }
 
-    /// Begins the next epoch, once all turns of this one are complete. What ended it.
-    pub(crate) fn begin_next_epoch(
-        &mut self,
-        complete: u32,
-        now: Duration,
-    ) -> Option<RosterChange> {
-        let change = self.epochs.begin_next(complete, now)?;
+    /// Begins the next epoch, of whose roster this peer is: all turns of this one are complete. What ended it.
+    ///
+    /// # Panics
+    /// Where nothing is decided.
+    pub(crate) fn begin_next_epoch(&mut self, now: Duration) -> RosterChange {
+        let change = self.epochs.begin_next(now);
         self.votes.begin_epoch(self.epochs.epoch(), now);
-        Some(change)
+        change
     }
 
     /// An epoch has begun; its change has `removed` these peers. `coordinator` is `None` where the change keeps all peers.

@@ -228,11 +228,14 @@ impl Player {
 
     /// Begins the next epoch, once all turns of this one are complete.
     pub(super) fn begin_epoch(&mut self, core: &mut Core) {
-        let before = self.membership.voters().members();
         let complete = self.ledger.window.complete();
-        let Some(change) = self.membership.begin_next_epoch(complete, core.now) else {
+        let pending = self.membership.pending();
+        let is_over = pending.is_some_and(|change| change.value.cut == complete);
+        if !is_over || !self.membership.stays_for_next() {
             return;
-        };
+        }
+        let before = self.membership.voters().members();
+        let change = self.membership.begin_next_epoch(core.now);
         let value = change.value;
         self.board.begin_epoch(self.membership.epoch());
         let alike = |hash| hash == self.ledger.window.newest();
