@@ -415,7 +415,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Rejoin(joiner)) => {
-                joiner.proved(core, link);
+                joiner.tell_of_branch(core, link);
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {

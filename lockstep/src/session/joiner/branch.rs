@@ -17,9 +17,9 @@ impl Joiner {
         self.branches.choose(match_id);
     }
 
-    /// A link has proved its peer. Where this peer's part in a branch begins soon, the other one is told of the branch: it
+    /// A link has proved its peer. Where this peer's part in a branch begins soon, the other peer is told of the branch: it
     /// would take this run for one that waits.
-    pub(crate) fn proved(&self, core: &mut Core, id: LinkId) {
+    pub(crate) fn tell_of_branch(&self, core: &mut Core, id: LinkId) {
         let Some(Known { log, .. }) = self.known.as_ref().filter(|_| !self.searches()) else {
             return;
         };
