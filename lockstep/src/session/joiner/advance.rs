@@ -6,8 +6,8 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::LogWindow;
 use crate::session::rejoin::{
-    Ask, Confirmed, Mistrust, Returned, Settled, attesting, head_at, in_reach, members_after,
-    seats_of,
+    Ask, Checked, Confirmed, Mistrust, Returned, Settled, attesting, encode, head_at, in_reach,
+    is_new_run, members_after, seats_of,
 };
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, JoinRefused, LinkId, MatchId, TurnNumber};
@@ -18,7 +18,7 @@ impl Joiner {
         if self.knows_end() {
             return self.come_to_end(core);
         }
-        self.dial(core);
+        core.out.extend(self.sources.dials(core.now, &proved(core)));
         self.check_quorum(core);
         self.look_after_source(core);
         self.look_at_branches(core);
@@ -47,6 +47,37 @@ impl Joiner {
         self.request(core);
         self.forward_decision(core);
         self.begin_part(core)
+    }
+
+    /// Keeps to a source that answers, or asks another peer.
+    fn look_after_source(&mut self, core: &mut Core) {
+        let mut links = proved(core);
+        let stands_still = self.quorum.is_lost();
+        let last = match self.sources.check(core.now, &links, stands_still) {
+            Checked::Answers => return,
+            Checked::ToProbe(link) => return core.probe(link),
+            Checked::Silent(link) => {
+                core.close(link);
+                links.retain(|other| other.link != link);
+                Some(link)
+            }
+            Checked::Unanswered(link) => Some(link),
+            Checked::NoSource => None,
+        };
+        if !self.searches() {
+            return;
+        }
+        // Of a match that stands still, a peer that has come since may know of more than its members.
+        let known = self.known.as_ref().filter(|_| stands_still);
+        let head = known.map(|known| known.log.ahead());
+        let chosen = self.sources.choose(core.now, &links, last, |link| {
+            head.is_some_and(|head| is_new_run(head, link))
+        });
+        if let Some(link) = chosen {
+            let match_id = self.match_id;
+            self.say(core, &Ask::Outline { match_id });
+            core.probe(link);
+        }
     }
 
     /// Looks whether the log goes on, and tells once where it cannot.
@@ -292,6 +323,15 @@ impl Joiner {
         };
         for offset in pieces {
             self.say(core, &Ask::Snapshot { offset });
+        }
+    }
+
+    fn say(&self, core: &mut Core, ask: &Ask) {
+        if let Some(id) = self.sources.link() {
+            if let Some(link) = core.links.get_mut(&id) {
+                link.asked = true;
+            }
+            core.send_bulk(id, encode(ask));
         }
     }
 

@@ -1,20 +1,11 @@
-//! How a joiner keeps to a source, leaves it for another, and ends where none is left.
+//! How a joiner hears of sources, leaves one for another, and ends where none is left.
 
 use super::{Joiner, Known, Stage, proved};
-use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::rejoin::{
-    Ask, Checked, Follow, Mistrust, encode, in_reach, is_new_run, seats_of,
-};
+use crate::session::rejoin::{Follow, Mistrust, in_reach, seats_of};
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, TurnNumber};
 
 impl Joiner {
-    pub(crate) fn dial(&mut self, core: &mut Core) {
-        for (address, key) in self.sources.dials(core.now, &proved(core)) {
-            core.out.push(Output::Dial { address, key });
-        }
-    }
-
     /// A peer may be found at these addresses, where it is one of the match.
     pub(crate) fn find(&mut self, core: &Core, contact: Contact) {
         let starts = self.own.iter().map(|own| own.start().as_ref());
@@ -24,46 +15,6 @@ impl Joiner {
             self.sources.is_contact(contact.peer) || places.any(|place| place.peer == contact.peer);
         if of_the_match && contact.peer != core.id() {
             self.sources.find(core.now, contact);
-        }
-    }
-
-    /// Keeps to a source that answers, or asks another peer.
-    pub(crate) fn look_after_source(&mut self, core: &mut Core) {
-        let mut links = proved(core);
-        let stands_still = self.quorum.is_lost();
-        let last = match self.sources.check(core.now, &links, stands_still) {
-            Checked::Answers => return,
-            Checked::ToProbe(link) => return core.probe(link),
-            Checked::Silent(link) => {
-                core.close(link);
-                links.retain(|other| other.link != link);
-                Some(link)
-            }
-            Checked::Unanswered(link) => Some(link),
-            Checked::NoSource => None,
-        };
-        if !self.searches() {
-            return;
-        }
-        // Of a match that stands still, a peer that has come since may know of more than its members.
-        let known = self.known.as_ref().filter(|_| stands_still);
-        let head = known.map(|known| known.log.ahead());
-        let chosen = self.sources.choose(core.now, &links, last, |link| {
-            head.is_some_and(|head| is_new_run(head, link))
-        });
-        if let Some(link) = chosen {
-            let match_id = self.match_id;
-            self.say(core, &Ask::Outline { match_id });
-            core.probe(link);
-        }
-    }
-
-    pub(crate) fn say(&self, core: &mut Core, ask: &Ask) {
-        if let Some(id) = self.sources.link() {
-            if let Some(link) = core.links.get_mut(&id) {
-                link.asked = true;
-            }
-            core.send_bulk(id, encode(ask));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::links::{DialledLink, ProvedLink};
 use crate::addresses::MAX_ADDRESSES;
+use crate::session::Output;
 use crate::{Contact, JoinRefused, LinkId, MatchId, PeerId};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -176,8 +177,8 @@ impl Sources {
         }
     }
 
-    /// Dials that are due: address and key.
-    pub(crate) fn dials(&mut self, now: Duration, links: &[ProvedLink]) -> Vec<(String, PeerId)> {
+    /// Dials that are due.
+    pub(crate) fn dials(&mut self, now: Duration, links: &[ProvedLink]) -> Vec<Output> {
         let due = self
             .contacts
             .iter_mut()
@@ -186,7 +187,10 @@ impl Sources {
             known.next_dial = now + DIAL_EVERY;
             let address = known.addresses[known.dials % known.addresses.len()].clone();
             known.dials += 1;
-            (address, *peer)
+            Output::Dial {
+                address,
+                key: *peer,
+            }
         };
         due.map(dial).collect()
     }

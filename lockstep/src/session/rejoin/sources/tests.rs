@@ -38,7 +38,11 @@ fn contacts_are_dialled_in_turn_at_their_addresses_until_they_are_reached() {
     let mut sources = sources();
     let mut dials = |ms, links: &[ProvedLink]| -> Vec<String> {
         let dials = sources.dials(at(ms), links).into_iter();
-        dials.map(|(address, _)| address).collect()
+        let addresses = dials.filter_map(|output| match output {
+            Output::Dial { address, .. } => Some(address),
+            _ => None,
+        });
+        addresses.collect()
     };
     assert_eq!(dials(0, &[]), ["1.a", "2.a"]);
     assert_eq!(dials(999, &[]), [""; 0]);
