@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::player::Player;
-use super::rejoin::{Answer, Ask, Asked, Offer, PART, Serve, decode};
+use super::rejoin::{Answer, Ask, Offer, PART, Serve, decode};
 use super::wire::WireBatch;
 use super::{Output, Phase, Session};
 use crate::log::{Archive, Codec, Record, Start, encode_change};
@@ -65,14 +65,21 @@ impl Serving<'_> {
             }
             return;
         };
-        let turns = self.archive.turns();
-        match self.serve.asked(link, peer, ask, turns, &self.core.limits) {
-            Asked::Later => {}
-            Asked::Outline(match_id) => self.outline(link, match_id),
-            Asked::Ends => self.playing.tell_ends(self.core, link),
-            Asked::Piece(offset) => {
-                let piece = self.serve.piece(link, offset);
-                self.send(link, &piece);
+        match ask {
+            Ask::Outline { match_id } => {
+                self.serve.open(link, peer, &self.core.limits);
+                self.outline(link, match_id);
+            }
+            Ask::Log { from, attested } => {
+                let turns = self.archive.turns();
+                if self.serve.wait(link, (from, attested), turns) {
+                    self.playing.tell_ends(self.core, link);
+                }
+            }
+            Ask::Snapshot { offset } => {
+                if let Some(piece) = self.serve.piece(link, offset) {
+                    self.send(link, &piece);
+                }
             }
         }
     }

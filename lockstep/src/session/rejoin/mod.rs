@@ -55,7 +55,6 @@ pub(crate) use message::{
 };
 pub(crate) use met::MetBranches;
 pub(crate) use quorum_loss::{QuorumLoss, in_reach, is_new_run, seats_of};
-pub(crate) use serve::Asked;
 pub(crate) use serve::{Serve, is_behind};
 pub(crate) use sources::{Answered, Checked, GIVE_UP, Sources, SourcesFacts};
 pub(crate) use start_check::{Unfit, place_in};

@@ -1,10 +1,10 @@
 //! Serving: what this peer gives of the match to peers that fetch it. Never more than one answer for a question, and never
 //! anything that a turn waits for.
 
-use super::message::{Answer, Ask, PART, encode};
+use super::message::{Answer, PART, encode};
 use crate::limits::LONGEST_DELAY;
 use crate::log::Keyframe;
-use crate::{Fault, Limits, LinkId, MatchId, PeerId};
+use crate::{Fault, Limits, LinkId, PeerId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,59 +26,32 @@ struct Asking {
     knows_ends: bool,
 }
 
-/// What a question asks of the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// Nothing for now.
-    Later,
-    /// How this match began, and the newest snapshot.
-    Outline(MatchId),
-    /// What is signed of the end: the log has no more turns.
-    Ends,
-    /// A piece of the snapshot that was offered.
-    Piece(u64),
-}
-
 impl Serve {
-    /// Takes a question of a peer of the match, whose log here has so many turns.
-    pub(crate) fn asked(
-        &mut self,
-        link: LinkId,
-        peer: PeerId,
-        ask: Ask,
-        turns: u32,
-        limits: &Limits,
-    ) -> Asked {
-        if let Ask::Outline { .. } = ask {
-            // Each peer is answered on the link that it asked on last.
-            self.asking
-                .retain(|other, asking| *other == link || asking.peer != peer);
-            let new = || Asking {
-                peer,
-                snapshot: None,
-                waits: None,
-                allowance: 2 * (limits.snapshot_bytes + limits.catch_up_bytes),
-                knows_ends: false,
-            };
-            self.asking.entry(link).or_insert_with(new);
-        }
+    /// A peer of the match asks on this link how the match began. It is answered on the link that it asked on last.
+    pub(crate) fn open(&mut self, link: LinkId, peer: PeerId, limits: &Limits) {
+        self.asking
+            .retain(|other, asking| *other == link || asking.peer != peer);
+        let new = || Asking {
+            peer,
+            snapshot: None,
+            waits: None,
+            allowance: 2 * (limits.snapshot_bytes + limits.catch_up_bytes),
+            knows_ends: false,
+        };
+        self.asking.entry(link).or_insert_with(new);
+    }
+
+    /// The peer asks for the log from a turn on, and knows that so many turns are attested. Whether it is told now what is
+    /// signed of the end: the log, of `turns` turns, has no more.
+    pub(crate) fn wait(&mut self, link: LinkId, (from, attested): (u32, u32), turns: u32) -> bool {
         let Some(asking) = self.asking.get_mut(&link) else {
             // It asks on another link by now.
-            return Asked::Later;
+            return false;
         };
-        match ask {
-            Ask::Outline { match_id } => Asked::Outline(match_id),
-            Ask::Log { from, attested } => {
-                asking.waits = Some((from, attested));
-                let tells_ends = from >= turns && !asking.knows_ends;
-                asking.knows_ends |= tells_ends;
-                match tells_ends {
-                    true => Asked::Ends,
-                    false => Asked::Later,
-                }
-            }
-            Ask::Snapshot { offset } => Asked::Piece(offset),
-        }
+        asking.waits = Some((from, attested));
+        let tells_ends = from >= turns && !asking.knows_ends;
+        asking.knows_ends |= tells_ends;
+        tells_ends
     }
 
     /// The peer is offered this snapshot, and may ask for its pieces.
@@ -88,16 +61,17 @@ impl Serve {
         }
     }
 
-    /// A piece of the snapshot that the peer was offered.
-    pub(crate) fn piece(&self, link: LinkId, offset: u64) -> Answer {
+    /// A piece of the snapshot that the peer was offered; `None` where it asks on another link by now.
+    pub(crate) fn piece(&self, link: LinkId, offset: u64) -> Option<Answer> {
+        let asking = self.asking.get(&link)?;
         let piece = || {
-            let snapshot = self.asking.get(&link)?.snapshot.as_ref()?;
+            let snapshot = asking.snapshot.as_ref()?;
             let from = usize::try_from(offset).ok()?;
             let to = snapshot.snapshot.len().min(from.checked_add(PART)?);
             let bytes = snapshot.snapshot.get(from..to)?.to_vec();
             Some(Answer::Snapshot { offset, bytes })
         };
-        piece().unwrap_or(Answer::Nothing)
+        Some(piece().unwrap_or(Answer::Nothing))
     }
 
     /// Whether any peer waits for more of the log.
@@ -146,59 +120,61 @@ pub(crate) fn is_behind(turns: u32, attested: u32) -> bool {
 mod tests {
     use super::*;
 
-    const MATCH: MatchId = MatchId([7; 16]);
-    const OUTLINE: Ask = Ask::Outline { match_id: MATCH };
     const JOINER: PeerId = PeerId([3; 32]);
 
-    fn ask(serve: &mut Serve, link: u32, ask: Ask) -> Asked {
-        serve.asked(LinkId(link), JOINER, ask, 10, &Limits::default())
+    fn open(serve: &mut Serve, link: u32) {
+        serve.open(LinkId(link), JOINER, &Limits::default());
     }
 
-    fn log(from: u32, attested: u32) -> Ask {
-        Ask::Log { from, attested }
+    /// A joiner has asked on the first link.
+    fn asked() -> Serve {
+        let mut serve = Serve::default();
+        open(&mut serve, 1);
+        serve
+    }
+
+    fn wait(serve: &mut Serve, link: u32, from: u32, attested: u32) -> bool {
+        serve.wait(LinkId(link), (from, attested), 10)
     }
 
     #[test]
     fn a_joiner_is_answered_on_the_link_that_it_asked_on_last() {
-        let mut serve = Serve::default();
-        assert_eq!(ask(&mut serve, 1, OUTLINE), Asked::Outline(MATCH));
-        ask(&mut serve, 1, log(3, 3));
-        assert_eq!(ask(&mut serve, 2, OUTLINE), Asked::Outline(MATCH));
-        assert_eq!(ask(&mut serve, 1, log(3, 3)), Asked::Later);
+        let mut serve = asked();
+        wait(&mut serve, 1, 3, 3);
+        open(&mut serve, 2);
+        assert!(!wait(&mut serve, 1, 10, 3));
+        assert_eq!(serve.piece(LinkId(1), 0), None);
         assert!(!serve.is_waited_for());
-        ask(&mut serve, 2, log(3, 3));
+        wait(&mut serve, 2, 3, 3);
         assert_eq!(serve.due(10, 10), [(LinkId(2), 3)]);
         assert!(!serve.is_waited_for());
     }
 
     #[test]
     fn a_page_waits_for_a_turn_or_for_a_quorum() {
-        let mut serve = Serve::default();
-        ask(&mut serve, 1, OUTLINE);
-        ask(&mut serve, 1, log(10, 8));
+        let mut serve = asked();
+        wait(&mut serve, 1, 10, 8);
         assert_eq!(serve.due(10, 8), []);
         assert_eq!(serve.due(10, 9), [(LinkId(1), 10)]);
-        ask(&mut serve, 1, log(10, 9));
+        wait(&mut serve, 1, 10, 9);
         assert_eq!(serve.due(11, 9), [(LinkId(1), 10)]);
     }
 
     #[test]
     fn a_peer_that_is_behind_says_so_at_once() {
         for (attested, says_so) in [(18, false), (19, true)] {
-            let mut serve = Serve::default();
-            ask(&mut serve, 1, OUTLINE);
-            ask(&mut serve, 1, log(20, attested));
+            let mut serve = asked();
+            wait(&mut serve, 1, 20, attested);
             assert_eq!(!serve.due(10, 10).is_empty(), says_so, "{attested} turns");
         }
     }
 
     #[test]
     fn the_end_is_told_once_to_a_joiner_at_the_end_of_the_log() {
-        let mut serve = Serve::default();
-        ask(&mut serve, 1, OUTLINE);
-        assert_eq!(ask(&mut serve, 1, log(9, 9)), Asked::Later);
-        assert_eq!(ask(&mut serve, 1, log(10, 9)), Asked::Ends);
-        assert_eq!(ask(&mut serve, 1, log(10, 9)), Asked::Later);
+        let mut serve = asked();
+        assert!(!wait(&mut serve, 1, 9, 9));
+        assert!(wait(&mut serve, 1, 10, 9));
+        assert!(!wait(&mut serve, 1, 10, 9));
     }
 
     #[test]
@@ -209,7 +185,7 @@ mod tests {
             ..Limits::default()
         };
         let mut serve = Serve::default();
-        serve.asked(LinkId(1), JOINER, OUTLINE, 10, &limits);
+        serve.open(LinkId(1), JOINER, &limits);
         let answer = Answer::Snapshot {
             offset: 0,
             bytes: vec![1; 30],
@@ -222,13 +198,8 @@ mod tests {
 
     #[test]
     fn pieces_are_those_of_the_snapshot_that_was_offered() {
-        let mut serve = Serve::default();
-        ask(&mut serve, 1, OUTLINE);
-        assert_eq!(
-            ask(&mut serve, 1, Ask::Snapshot { offset: 5 }),
-            Asked::Piece(5)
-        );
-        assert_eq!(serve.piece(LinkId(1), 0), Answer::Nothing);
+        let mut serve = asked();
+        assert_eq!(serve.piece(LinkId(1), 0), Some(Answer::Nothing));
         let world: Vec<u8> = (0..PART + 10).map(|at| at as u8).collect();
         let keyframe = Keyframe {
             turns: 1,
@@ -240,7 +211,7 @@ mod tests {
         };
         serve.offer(LinkId(1), Some(Arc::new(keyframe)));
         let piece = |offset| match serve.piece(LinkId(1), offset) {
-            Answer::Snapshot { bytes, .. } => Some(bytes),
+            Some(Answer::Snapshot { bytes, .. }) => Some(bytes),
             _ => None,
         };
         assert_eq!(piece(0).as_deref(), Some(&world[..PART]));
