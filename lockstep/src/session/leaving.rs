@@ -1,7 +1,6 @@
 //! How a session leaves before its match has ended.
 
-use super::lobby::Step;
-use super::{Phase, Session};
+use super::{Phase, Session, Step};
 use crate::EndReason;
 
 impl Session {

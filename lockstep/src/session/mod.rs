@@ -44,14 +44,14 @@ pub use reading::Outlook;
 pub(crate) use wire::{Control, SignedStatement, WireBatch};
 
 use self::core::{Core, Introduced};
-use self::joiner::{Joiner, Next};
+use self::joiner::Joiner;
 use self::links::link::Link;
-use self::lobby::{Gathers, Invitation, Lobby, OwnPeer, Step};
+use self::lobby::{Continued, Exit, Gathers, Invitation, Lobby, OwnPeer, Settled};
 use self::player::{Player, Settings};
-use self::rejoin::{RejoinContext, Serve};
+use self::rejoin::{RejoinContext, Returned, Serve};
 use self::timers::{Timer, Timers};
 pub(crate) use self::wire::Datagram;
-use crate::log::{Archive, What};
+use crate::log::{Archive, SignatureSet, What};
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId};
@@ -81,6 +81,34 @@ enum Phase {
     Rejoin(Box<Joiner>),
     Playing(Box<Player>),
     Over,
+}
+
+/// What a lobby, or a rejoin, comes to.
+pub(crate) enum Step {
+    /// It goes on.
+    Stay,
+    /// All participants have signed: the host closes its lobby.
+    Agreed(SignatureSet),
+    /// A guest leaves the lobby for the match.
+    Exit(Exit),
+    /// The match begins.
+    Begin(Box<Settled>),
+    /// A player goes on alone.
+    PlayOn(Box<Continued>),
+    /// The match goes on: this peer runs the log up to the cut.
+    Reopened(Box<Joiner>),
+    /// This peer looks elsewhere for the match.
+    Search(Box<Joiner>),
+    /// A joiner begins its part.
+    Return(Box<Returned>),
+    /// The peer at the other end of this link waits for the others, to reopen the match.
+    Gather(LinkId),
+    /// Joiners are a quorum: this one hosts a reopening.
+    Reopen,
+    /// The reopening that a joiner hosts came to this: it looks elsewhere for the match.
+    SearchOn(EndReason),
+    /// It is over for this peer.
+    End(EndReason),
 }
 
 impl Session {
@@ -378,7 +406,7 @@ impl Session {
                 }
                 Step::Stay
             }
-            Phase::Rejoin(joiner) if proved.is_some() => joiner.answered(core, link, bytes).into(),
+            Phase::Rejoin(joiner) if proved.is_some() => joiner.answered(core, link, bytes),
             Phase::Lobby(lobby) if proved.is_some() => lobby.bulk(core, link, bytes),
             Phase::Over => Step::Stay,
             _ => {
@@ -426,7 +454,7 @@ impl Session {
                 lobby.received(core, link, message)
             }
             (Introduced::Other(message), Phase::Rejoin(joiner)) => {
-                joiner.received(core, link, message).into()
+                joiner.received(core, link, message)
             }
             (Introduced::Other(message), Phase::Playing(playing)) => {
                 playing.received(core, link, message);
@@ -523,7 +551,7 @@ impl Session {
         core.close_unproved();
         let step = match &mut self.phase {
             Phase::Lobby(lobby) => lobby.advance(core),
-            Phase::Rejoin(joiner) => joiner.advance(core).into(),
+            Phase::Rejoin(joiner) => joiner.advance(core),
             _ => Step::Stay,
         };
         self.step(step);
@@ -559,9 +587,9 @@ impl Session {
             }
             Step::Exit(exit) => self.leave_lobby(|lobby, core| lobby.exit(core, exit)),
             Step::Reopened(mut joiner) => {
-                let next = joiner.advance(&mut self.core);
+                let step = joiner.advance(&mut self.core);
                 self.phase = Phase::Rejoin(joiner);
-                self.step(next.into());
+                self.step(step);
             }
             Step::Search(joiner) => self.phase = Phase::Rejoin(joiner),
             Step::Reopen => {
@@ -629,18 +657,6 @@ impl Session {
         }
         self.core.event(Event::Ended(ended));
         self.phase = Phase::Over;
-    }
-}
-
-impl From<Next> for Step {
-    fn from(next: Next) -> Step {
-        match next {
-            Next::Stay => Step::Stay,
-            Next::Return(returned) => Step::Return(returned),
-            Next::Gather(link) => Step::Gather(link),
-            Next::Reopen => Step::Reopen,
-            Next::End(reason) => Step::End(reason),
-        }
     }
 }
 

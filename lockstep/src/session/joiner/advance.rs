@@ -1,8 +1,7 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
-use super::{Joiner, Known, Next, Stage, proved};
+use super::{Joiner, Known, Stage, proved};
 use crate::log::{Keyframe, Record, RosterChange, SignedBatch, Start, bars, encode_change};
-use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::LogWindow;
 use crate::session::rejoin::{
@@ -10,11 +9,12 @@ use crate::session::rejoin::{
     is_new_run, members_after, seats_of,
 };
 use crate::session::wire::Control;
+use crate::session::{Output, Step};
 use crate::{Contact, EndReason, Event, JoinRefused, LinkId, MatchId, TurnNumber};
 
 impl Joiner {
     /// Does what is due.
-    pub(crate) fn advance(&mut self, core: &mut Core) -> Next {
+    pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
         if self.knows_end() {
             return self.come_to_end(core);
         }
@@ -23,17 +23,17 @@ impl Joiner {
         self.look_after_source(core);
         self.look_at_branches(core);
         if let Some(why) = self.give_up(core) {
-            return Next::End(why);
+            return Step::End(why);
         }
         if let Some(link) = self.gather(core) {
-            return Next::Gather(link);
+            return Step::Gather(link);
         }
         if self.hosts_reopening(core) {
-            return Next::Reopen;
+            return Step::Reopen;
         }
         self.confirm(core);
         if let Some(why) = self.bar() {
-            return Next::End(why);
+            return Step::End(why);
         }
         self.settle_end(core);
         if self.knows_end() {
@@ -203,29 +203,29 @@ impl Joiner {
     }
 
     /// Has the world come to the end, and then tells it.
-    fn come_to_end(&mut self, core: &mut Core) -> Next {
+    fn come_to_end(&mut self, core: &mut Core) -> Step {
         self.load(core);
         if let Some(why) = self.contradicted() {
-            return Next::End(why);
+            return Step::End(why);
         }
         self.hand_out(core);
         let (Stage::Ended(end), Some(world), Some(known)) =
             (&self.stage, self.world.running(), &self.known)
         else {
-            return Next::Stay;
+            return Step::Stay;
         };
         if world.executed < end.turns {
-            return Next::Stay;
+            return Step::Stay;
         }
         if world.executed == end.turns && world.checksum != end.checksum {
             let roster = &known.start().roster;
             let desync = self.ends.desync(end, roster, known.me, world.checksum);
             core.event(Event::Desync(desync));
-            return Next::End(EndReason::Desync);
+            return Step::End(EndReason::Desync);
         }
         core.out.extend(self.world.settle(end.turns));
         core.out.push(Output::Append(Record::End(end.clone())));
-        Next::End(match end.outcome {
+        Step::End(match end.outcome {
             Some(_) => EndReason::Decided,
             None => EndReason::TurnLimit,
         })
@@ -392,17 +392,17 @@ impl Joiner {
     }
 
     /// Begins this peer's part, once everything before it is handed out.
-    fn begin_part(&mut self, core: &mut Core) -> Next {
+    fn begin_part(&mut self, core: &mut Core) -> Step {
         let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
-            return Next::Stay;
+            return Step::Stay;
         };
         let cut = change.value.cut;
         let world = self.world.running();
         let Some(world) = world.filter(|world| world.handed_out >= cut) else {
-            return Next::Stay;
+            return Step::Stay;
         };
         let Some(head) = head_at(change, log, core.signer.as_ref()) else {
-            return Next::Stay;
+            return Step::Stay;
         };
         let due = self.follow.due(cut, head.fold().plan.turn());
         let places = &head.start().roster;
@@ -449,7 +449,7 @@ impl Joiner {
             self.tells_contacts = true;
             self.tell_contacts(core);
         }
-        Next::Return(returned)
+        Step::Return(returned)
     }
 }
 

@@ -18,8 +18,7 @@ use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Admission, Branches, Fetch, FinalTurns, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd,
-    ProvedLink, QuorumLoss, RejoinContext, Reopened, Returned, Sources, SourcesFacts, Testimony,
-    World,
+    ProvedLink, QuorumLoss, RejoinContext, Reopened, Sources, SourcesFacts, Testimony, World,
 };
 use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use sim::{Checksum, Seat};
@@ -94,20 +93,6 @@ struct Decision {
     change: RosterChange,
     /// It has reopened the match: the log is here, and no source is needed.
     reopens: bool,
-}
-
-/// What a joiner comes to.
-pub(crate) enum Next {
-    /// It goes on.
-    Stay,
-    /// Its part begins.
-    Return(Box<Returned>),
-    /// The peer at the other end of this link waits for the others, to reopen the match.
-    Gather(LinkId),
-    /// It hosts a reopening itself.
-    Reopen,
-    /// It is over for this peer.
-    End(EndReason),
 }
 
 impl Joiner {

@@ -1,6 +1,6 @@
 //! What others say to a joiner, and answer.
 
-use super::{Decision, Joiner, Known, Next, Stage};
+use super::{Decision, Joiner, Known, Stage};
 use crate::addresses::Addresses;
 use crate::encoding::Reader;
 use crate::limits::{LONGEST_DELAY, MAX_PEERS};
@@ -8,6 +8,7 @@ use crate::log::{
     AttestedLog, Codec, LogPart, Record, RosterChange, SignedBatch, Start, VerifiedLog,
     decode_change, start_hash,
 };
+use crate::session::Step;
 use crate::session::core::Core;
 use crate::session::rejoin::{
     Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Testimony, Unfit, decode,
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 impl Joiner {
     /// Takes a message of a link's control stream.
-    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Next {
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
         match message {
             Control::Decided(bytes) => {
                 let mut reader = Reader::new(&bytes);
@@ -53,13 +54,13 @@ impl Joiner {
             }
             _ => core.fault(link, Fault::OutOfPlace),
         }
-        Next::Stay
+        Step::Stay
     }
 
     /// Another peer speaks another version, plays another match, or says that this key has no seat. The refusal counts where it
     /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
     /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
-    fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Next {
+    fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
         let knows_nothing = self.own.is_none() && self.known.is_none();
         let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
         let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
@@ -76,8 +77,8 @@ impl Joiner {
         }
         core.close(link);
         match by_all {
-            true => Next::End(EndReason::Refused(why)),
-            false => Next::Stay,
+            true => Step::End(EndReason::Refused(why)),
+            false => Step::Stay,
         }
     }
 
@@ -120,7 +121,7 @@ impl Joiner {
     }
 
     /// Takes an answer on the bulk channel.
-    pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Next {
+    pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
         let proved = core.links.get(&link).and_then(|link| link.proved);
         if let Ok(ask) = decode::<Ask>(bytes) {
             // Another joiner, or a peer that waits for the others: it answers as well.
@@ -128,10 +129,10 @@ impl Joiner {
                 self.sources.note_joiner(core.now, peer, match_id);
             }
             core.send_bulk(link, encode(&Answer::Nothing));
-            return Next::Stay;
+            return Step::Stay;
         }
         if self.sources.link() != Some(link) {
-            return Next::Stay;
+            return Step::Stay;
         }
         core.hears(link);
         let answer = decode_answer(bytes, &core.limits);
@@ -148,7 +149,7 @@ impl Joiner {
             _ => Answered::Other,
         };
         if !self.sources.answered(core.now, kind, next) {
-            return Next::Stay;
+            return Step::Stay;
         }
         match answer {
             Err(_) => self.distrust(core, Fault::Garbage),
@@ -170,7 +171,7 @@ impl Joiner {
                         .source_reports(core.now, turns, due_in_ms, one_way, plan);
                     if is_behind(turns, log.confirmed().turns()) {
                         self.pass_over(core);
-                        return Next::Stay;
+                        return Step::Stay;
                     }
                 }
                 if let Stage::Fetching(fetch) = &mut self.stage {
@@ -205,7 +206,7 @@ impl Joiner {
             }) => self.branch_found(core, (&start, &change), match_id),
             Ok(Answer::Nothing | Answer::Reopens) => self.pass_over(core),
         }
-        Next::Stay
+        Step::Stay
     }
 
     /// Whether it has a log to go on from: its own, or that of its world.
@@ -222,10 +223,10 @@ impl Joiner {
         start: &[u8],
         offer: Option<Offer>,
         contacts: Vec<(PeerId, Addresses)>,
-    ) -> Next {
+    ) -> Step {
         let Ok(Record::Start(start)) = Codec::default().decode(start, &core.limits) else {
             self.distrust(core, Fault::Garbage);
-            return Next::Stay;
+            return Step::Stay;
         };
         match &self.known {
             None => {
@@ -235,7 +236,7 @@ impl Joiner {
             }
             Some(known) if start_hash(known.start()) != start_hash(&start) => {
                 self.distrust(core, Fault::Signature);
-                return Next::Stay;
+                return Step::Stay;
             }
             Some(_) => {}
         }
@@ -250,19 +251,19 @@ impl Joiner {
                 self.sources.learn(peer, addresses.into());
             }
         }
-        Next::Stay
+        Step::Stay
     }
 
     /// Takes how the match began, where this peer and all others have signed it.
-    fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Next> {
+    fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Step> {
         let signer = core.signer.as_ref();
         let me = match place_in(signer, &start, self.origin, &self.rules) {
             Ok(me) => me as u8,
             Err(Unfit::Forged) => {
                 self.distrust(core, Fault::Signature);
-                return Err(Next::Stay);
+                return Err(Step::Stay);
             }
-            Err(Unfit::Refused(why)) => return Err(Next::End(EndReason::Refused(why))),
+            Err(Unfit::Refused(why)) => return Err(Step::End(EndReason::Refused(why))),
         };
         let own = self.own.as_ref();
         let own = own.filter(|own| start_hash(own.start()) == start_hash(&start));

@@ -1,9 +1,9 @@
 //! The base of a lobby: which peers enter, on which document they agree, and what begins then. It is nothing (a new
 //! match), a log (to play on from), or a log and a quorum of its roster (to reopen).
 
-use super::Step;
 use super::room::{Occupant, Room};
 use crate::log::{SignatureSet, Terms};
+use crate::session::Step;
 use crate::session::core::Core;
 use crate::session::rejoin::RejoinContext;
 use crate::session::wire::Control;

@@ -1,7 +1,7 @@
 //! A guest's side of a lobby: it follows its host, and begins with the others.
 
-use super::Step;
 use crate::log::RosterChange;
+use crate::session::Step;
 use crate::session::core::Core;
 use crate::session::links::link::Link;
 use crate::session::wire::Control;

@@ -1,6 +1,5 @@
 //! The host's side of a lobby: it admits guests, has all participants sign one document, and tells them to begin.
 
-use super::Step;
 use super::askers::Askers;
 use super::base::{Base, Customs, Entry, Next, Request, Sort, Standing};
 use super::chat;
@@ -8,6 +7,7 @@ use super::duplicate_keys::{DuplicateKeys, Verdict};
 use super::pings::Pings;
 use super::room::{Occupant, Room};
 use crate::log::{Rule, SignatureSet};
+use crate::session::Step;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::links::dialling::best_first;

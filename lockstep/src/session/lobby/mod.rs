@@ -30,11 +30,10 @@ use self::new_match::{NewMatch, Newcomer};
 use self::play_on::PlayOn;
 use self::reopening::{Branching, ReopeningHost, Returner};
 use super::core::Core;
-use super::joiner::Joiner;
 use super::links::link::Link;
-use super::rejoin::{Answer, Ask, RejoinContext, Returned, decode, encode};
+use super::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use super::wire::Control;
-use super::{ConfigError, HostConfig, RulesOf};
+use super::{ConfigError, HostConfig, RulesOf, Step};
 use crate::log::{SignatureSet, Start};
 use crate::{EndReason, JoinRefused, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Status};
 use sim::{Checksum, Seat};
@@ -59,34 +58,6 @@ pub(crate) struct Invitation {
     pub secret: [u8; 16],
     pub host: PeerId,
     pub addresses: Vec<String>,
-}
-
-/// What a lobby, or a rejoin, comes to.
-pub(crate) enum Step {
-    /// It goes on.
-    Stay,
-    /// All participants have signed: the host closes its lobby.
-    Agreed(SignatureSet),
-    /// A guest leaves the lobby for the match.
-    Exit(Exit),
-    /// The match begins.
-    Begin(Box<Settled>),
-    /// A player goes on alone.
-    PlayOn(Box<Continued>),
-    /// The match goes on: this peer runs the log up to the cut.
-    Reopened(Box<Joiner>),
-    /// This peer looks elsewhere for the match.
-    Search(Box<Joiner>),
-    /// A joiner begins its part.
-    Return(Box<Returned>),
-    /// The peer at the other end of this link waits for the others, to reopen the match.
-    Gather(LinkId),
-    /// Joiners are a quorum: this one hosts a reopening.
-    Reopen,
-    /// The reopening that a joiner hosts came to this: it looks elsewhere for the match.
-    SearchOn(EndReason),
-    /// It is over for this peer.
-    End(EndReason),
 }
 
 /// How the host of a reopening waits for the other players.

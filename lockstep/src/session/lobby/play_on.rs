@@ -1,13 +1,13 @@
 //! The base of a match that one player goes on with alone: a log. The lobby is one of this peer only.
 
+use super::OwnPeer;
 use super::base::{Agreed, Base, Customs, Next, Patience, Standing};
 use super::room::Occupant;
-use super::{OwnPeer, Step};
 use crate::log::{
     Continuation, Head, Record, SignatureSet, Start, Terms, TurnFold, continued_hash,
 };
 use crate::session::core::Core;
-use crate::session::{ConfigError, Output};
+use crate::session::{ConfigError, Output, Step};
 use crate::{EndReason, LogHash, Moment, PeerId, Plan};
 use sim::Checksum;
 use std::sync::Arc;

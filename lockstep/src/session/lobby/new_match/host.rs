@@ -10,9 +10,9 @@ use crate::session::lobby::base::{
     Agreed, Base, Customs, Entry, Next, Patience, Request, Sort, Standing,
 };
 use crate::session::lobby::room::{Occupant, Room};
-use crate::session::lobby::{OwnPeer, Settled, Step, decline};
+use crate::session::lobby::{OwnPeer, Settled, decline};
 use crate::session::wire::{Control, LockedPeer, Offer};
-use crate::session::{HostConfig, Output};
+use crate::session::{HostConfig, Output, Step};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::ticket::NO_SECRET;
 use crate::{EndReason, Fault, JoinRefused, Limits, LinkId, LogHash, PeerId, Plan};

@@ -3,9 +3,9 @@
 
 use super::recovered_log::RecoveredLog;
 use crate::log::{Ballot, Document, Reopening, RosterChange, SignatureSet, Value};
+use crate::session::Step;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
-use crate::session::lobby::Step;
 use crate::session::lobby::base::{Agreed, Base, Customs, Next, Patience, Standing};
 use crate::session::lobby::room::Occupant;
 use crate::session::rejoin::RejoinContext;

@@ -7,13 +7,14 @@ use super::recovered_log::RecoveredLog;
 use super::settlement::{Facts, Settlement, Settling, Then};
 use super::{carry_out, keep, occupant, probe_others, probe_proved};
 use crate::log::{Document, Peers, SignatureSet, encode_change};
+use crate::session::Step;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
+use crate::session::lobby::Gathers;
 use crate::session::lobby::base::{
     Agreed, Base, Customs, Entry, Next, Patience, Request, Sort, Standing,
 };
 use crate::session::lobby::room::{Occupant, Room};
-use crate::session::lobby::{Gathers, Step};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, decode_answer, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, PeerId, SeatInfo};
