@@ -36,15 +36,16 @@ impl LogTail {
         self.logged + self.turns.len() as u32
     }
 
+    /// The turns that are not final, where there are any. The store writes them anew after each turn.
+    pub(crate) fn provisional(&self) -> Option<Vec<Bundle>> {
+        (!self.turns.is_empty()).then(|| self.turns.iter().cloned().collect())
+    }
+
     /// The next turn is complete. No correct peer is further behind than the longest command delay.
     pub(crate) fn push(&mut self, bundle: Bundle) -> Vec<Output> {
         let complete = bundle.turn.0 + 1;
         self.turns.push_back(bundle);
-        let mut out = self.settle(complete.saturating_sub(LONGEST_DELAY));
-        if !self.turns.is_empty() {
-            out.push(self.written());
-        }
-        out
+        self.settle(complete.saturating_sub(LONGEST_DELAY))
     }
 
     /// The next turn stands in the tail, however long that is, until it is known to be final.
@@ -93,7 +94,7 @@ impl LogTail {
     pub(crate) fn retract(&mut self, cut: u32) -> Output {
         self.turns.retain(|bundle| bundle.turn.0 < cut);
         self.waiting.retain(|(about, _)| *about <= cut);
-        self.written()
+        Output::Tail(self.provisional().unwrap_or_default())
     }
 
     /// No turn is taken back any more: what waits is recorded, and the tail stays as it is. A keyframe is of final turns
@@ -102,11 +103,6 @@ impl LogTail {
         let waiting = self.waiting.drain(..).map(|(_, record)| record);
         let records = waiting.filter(|record| !matches!(record, Record::Keyframe(_)));
         records.map(Output::Append).collect()
-    }
-
-    /// Has the store write the tail as it is.
-    pub(crate) fn written(&self) -> Output {
-        Output::Tail(self.turns.iter().cloned().collect())
     }
 }
 
@@ -130,7 +126,8 @@ mod tests {
     #[test]
     fn turns_and_what_is_said_of_them_wait_until_they_are_final() {
         let mut tail = LogTail::behind(4);
-        assert_eq!(tail.push(bundle(4)), [Output::Tail(vec![bundle(4)])]);
+        assert_eq!(tail.push(bundle(4)), []);
+        assert_eq!(tail.provisional(), Some(vec![bundle(4)]));
         tail.push(bundle(5));
         assert_eq!(tail.record(6, checksum(6)), None);
         let known = Output::Append(checksum(4));
@@ -140,14 +137,15 @@ mod tests {
         let recorded = Output::Append(checksum(6));
         assert_eq!(tail.settle(7), [turn(5), recorded]);
         assert_eq!(tail.push(bundle(6)), [turn(6)], "final already");
+        assert_eq!(tail.provisional(), None);
     }
 
     #[test]
     fn a_tail_is_no_longer_than_the_longest_delay() {
         let mut tail = LogTail::behind(0);
-        (0..8).for_each(|at| assert_eq!(tail.push(bundle(at)).len(), 1));
-        let out = tail.push(bundle(8));
-        assert_eq!(out, [turn(0), Output::Tail((1..9).map(bundle).collect())]);
+        (0..8).for_each(|at| assert_eq!(tail.push(bundle(at)), []));
+        assert_eq!(tail.push(bundle(8)), [turn(0)]);
+        assert_eq!(tail.provisional(), Some((1..9).map(bundle).collect()));
     }
 
     #[test]

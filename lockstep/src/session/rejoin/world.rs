@@ -281,7 +281,11 @@ impl World {
     /// decision covers the turns before it.
     fn log(&mut self, record: Record) -> Vec<Output> {
         match record {
-            Record::Bundle(bundle) => self.tail.push(bundle),
+            Record::Bundle(bundle) => {
+                let mut out = self.tail.push(bundle);
+                out.extend(self.tail.provisional().map(Output::Tail));
+                out
+            }
             Record::Roster(change) => {
                 let mut out = self.tail.settle(change.value.cut);
                 out.push(Output::Append(Record::Roster(change)));
@@ -424,7 +428,7 @@ impl DetachedWorld {
                 tail.hold(bundle);
             }
         }
-        out.push(tail.written());
+        out.push(Output::Tail(tail.provisional().unwrap_or_default()));
         let log = AttestedLog::of(log);
         let held = DetachedWorld {
             appended: log.verified().encoded().end(),

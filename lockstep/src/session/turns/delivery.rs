@@ -127,6 +127,7 @@ impl Delivery {
         }
         let mut out = self.log_changes(bundle.turn.0);
         out.extend(self.tail.push(bundle));
+        out.extend(self.tail.provisional().map(Output::Tail));
         out
     }
 
