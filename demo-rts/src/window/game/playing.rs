@@ -24,9 +24,9 @@ use crate::window::settings::Shared;
 use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
 use crate::window::{Next, Screen, theme, words};
-use crate::world::{Command, Effect};
+use crate::world::{Command, Effect, World};
 use lockstep::session::Stats;
-use lockstep::{Ended, Event, SeatInfo, Status};
+use lockstep::{Ended, Event, Match, SeatInfo, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -292,7 +292,8 @@ impl Game {
                 }
             }
             Request::Issue(order) => {
-                if let Err(why) = self.peer.game().issue(order.command) {
+                let game: &mut Match<World> = self.peer.game();
+                if let Err(why) = game.issue(order.command) {
                     self.say(words::title_of(&why.to_string()));
                     sound::play(Sound::Refused);
                 } else {
