@@ -181,6 +181,63 @@ impl Epochs {
 }
 
 impl Membership {
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epochs.epoch()
+    }
+
+    pub(crate) fn epoch_began_at(&self) -> Duration {
+        self.epochs.began_at
+    }
+
+    /// Turns before this epoch.
+    pub(crate) fn epoch_began_with(&self) -> u32 {
+        self.epochs.began_with
+    }
+
+    pub(crate) fn voters(&self) -> Voters {
+        self.epochs.voters()
+    }
+
+    /// Whether the peer at this place is in the roster.
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.epochs.has(at)
+    }
+
+    /// What ends this epoch, while turns up to its cut are not all complete.
+    pub(crate) fn pending(&self) -> Option<&RosterChange> {
+        self.epochs.pending()
+    }
+
+    /// Whether nothing may be completed or sealed.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.epochs.is_frozen()
+    }
+
+    /// Whether a change is under way and not decided.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.epochs.is_changing()
+    }
+
+    /// Whether a decision says that this peer is out.
+    pub(crate) fn is_out(&self) -> bool {
+        self.epochs.is_out()
+    }
+
+    /// Whether a decision says that this peer is in the next epoch's roster.
+    pub(crate) fn stays_for_next(&self) -> bool {
+        self.epochs.stays_for_next()
+    }
+
+    /// Whether a turn belongs to this epoch, as far as that is decided, and is not held up.
+    pub(crate) fn allows(&self, turn: u32) -> bool {
+        self.epochs.allows(turn)
+    }
+
+    /// The epoch whose decision other peers may lack that have not told of theirs.
+    pub(crate) fn admitted_after(&self) -> Option<u32> {
+        self.epochs.admitted_after()
+    }
+
     pub(crate) fn decide(&mut self, change: RosterChange) {
         self.epochs.decide(change);
     }

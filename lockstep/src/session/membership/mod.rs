@@ -24,7 +24,7 @@ use super::facts::{Body, Fact, Topic, Version};
 use super::ledger::{Ledger, Places};
 use super::timers::{Timer, Timers};
 use super::wire::SignedStatement;
-use crate::log::{Document, RosterChange, STALL_BUDGET, Value};
+use crate::log::{Document, STALL_BUDGET, Value};
 use crate::sign::Signer;
 use crate::{Event, Fault, Incarnation, LogHash, Plan};
 use epochs::Epochs;
@@ -116,63 +116,6 @@ impl Membership {
         }
     }
 
-    /// A peer was not heard since then, when this one came back; batches of turns before `lives_from` are no sign of life.
-    pub(crate) fn note_silence(&mut self, at: usize, since: Duration, lives_from: u32) {
-        self.suspicion.note_silence(at, since, lives_from);
-    }
-
-    pub(crate) fn epoch(&self) -> u32 {
-        self.epochs.epoch()
-    }
-
-    pub(crate) fn epoch_began_at(&self) -> Duration {
-        self.epochs.began_at
-    }
-
-    /// Turns before this epoch.
-    pub(crate) fn epoch_began_with(&self) -> u32 {
-        self.epochs.began_with
-    }
-
-    pub(crate) fn voters(&self) -> Voters {
-        self.epochs.voters()
-    }
-
-    /// Whether the peer at this place is in the roster.
-    pub(crate) fn has(&self, at: usize) -> bool {
-        self.epochs.has(at)
-    }
-
-    /// What ends this epoch, while turns up to its cut are not all complete.
-    pub(crate) fn pending(&self) -> Option<&RosterChange> {
-        self.epochs.pending()
-    }
-
-    /// Whether nothing may be completed or sealed.
-    pub(crate) fn is_frozen(&self) -> bool {
-        self.epochs.is_frozen()
-    }
-
-    /// Whether a change is under way and not decided.
-    pub(crate) fn is_changing(&self) -> bool {
-        self.epochs.is_changing()
-    }
-
-    /// Whether a decision says that this peer is out.
-    pub(crate) fn is_out(&self) -> bool {
-        self.epochs.is_out()
-    }
-
-    /// Whether a decision says that this peer is in the next epoch's roster.
-    pub(crate) fn stays_for_next(&self) -> bool {
-        self.epochs.stays_for_next()
-    }
-
-    /// Whether a turn belongs to this epoch, as far as that is decided, and is not held up.
-    pub(crate) fn allows(&self, turn: u32) -> bool {
-        self.epochs.allows(turn)
-    }
-
     /// Whether nothing may be sealed, completed or handed out until others have responded. Where it is decided that this peer
     /// stays for the next epoch, the turns of this one are settled, and the others may need them to respond: the next one waits.
     pub(crate) fn is_fenced(&self) -> bool {
@@ -205,30 +148,6 @@ impl Membership {
     /// For how long a peer was not heard.
     pub(crate) fn unheard(&self, at: usize, now: Duration) -> Duration {
         self.suspicion.unheard(at, now)
-    }
-
-    /// The epoch whose decision other peers may lack that have not told of theirs.
-    pub(crate) fn admitted_after(&self) -> Option<u32> {
-        self.epochs.admitted_after()
-    }
-
-    /// A batch of a peer for this turn arrives.
-    pub(crate) fn note_batch(&mut self, at: usize, turn: u32, now: Duration) {
-        self.suspicion.note_batch(at, turn, now);
-    }
-
-    /// Another peer says that it heard this one then.
-    pub(crate) fn note_heard(&mut self, at: usize, heard_at: Duration) {
-        self.suspicion.note_heard(at, heard_at);
-    }
-
-    /// A peer says that its process ends.
-    pub(crate) fn note_goodbye(&mut self, at: usize) {
-        self.suspicion.note_goodbye(at);
-    }
-
-    pub(crate) fn note_links(&mut self, links: &[HeardLink]) {
-        self.suspicion.note_links(links);
     }
 
     /// The players of this peer want to wait longer. Means nothing while no turn waits.

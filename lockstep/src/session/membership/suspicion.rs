@@ -553,6 +553,30 @@ impl Suspicion {
 }
 
 impl Membership {
+    /// A peer was not heard since then, when this one came back; batches of turns before `lives_from` are no sign of life.
+    pub(crate) fn note_silence(&mut self, at: usize, since: Duration, lives_from: u32) {
+        self.suspicion.note_silence(at, since, lives_from);
+    }
+
+    /// A batch of a peer for this turn arrives.
+    pub(crate) fn note_batch(&mut self, at: usize, turn: u32, now: Duration) {
+        self.suspicion.note_batch(at, turn, now);
+    }
+
+    /// Another peer says that it heard this one then.
+    pub(crate) fn note_heard(&mut self, at: usize, heard_at: Duration) {
+        self.suspicion.note_heard(at, heard_at);
+    }
+
+    /// A peer says that its process ends.
+    pub(crate) fn note_goodbye(&mut self, at: usize) {
+        self.suspicion.note_goodbye(at);
+    }
+
+    pub(crate) fn note_links(&mut self, links: &[HeardLink]) {
+        self.suspicion.note_links(links);
+    }
+
     /// Looks whether peers are to be suspected. What the game is told.
     pub(crate) fn watch(&mut self, around: &Surroundings, ledger: &Ledger) -> Vec<Event> {
         self.watch_doubts(around, ledger);

@@ -1,6 +1,6 @@
 use super::paxos::{Holding, Message, Promise};
 use super::*;
-use crate::log::Ballot;
+use crate::log::{Ballot, RosterChange};
 use crate::session::ledger::fixture::{ledger, ledger_of, signer};
 
 const HASH: LogHash = LogHash([3; 16]);
