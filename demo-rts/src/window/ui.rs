@@ -2,21 +2,21 @@
 //! [`Canvas::units`]. The keyboard reaches every widget: Tab and arrows move the focus, Enter presses.
 
 mod edit;
+mod focus;
 
 use super::canvas::{Canvas, Colour, Rect};
-use super::input::{Input, KeyCode, Modifiers, MouseButton, Press};
+use super::input::{Input, KeyCode, Modifiers, MouseButton};
 use super::letters::Weight;
 use super::theme;
+use focus::{DrawnWidgets, Focus, WidgetId, is_for_focus};
+use std::panic::Location;
 
 /// State of the widgets from frame to frame.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// The widget with the focus, by its index in the frame.
-    focus: Option<usize>,
-    /// How many widgets could have the focus in the last frame.
-    known: usize,
+    focus: Option<Focus>,
     /// The widget that the mouse button went down on.
-    held: Option<usize>,
+    held: Option<WidgetId>,
     /// The caret in the focused field, in bytes.
     caret: usize,
     /// Whether all text of that field is selected, so that typing replaces it.
@@ -28,14 +28,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Moves the focus to the widget with this index, and makes it visible.
-    pub fn focus(&mut self, place: usize) {
-        self.move_to(place);
+    /// Moves the focus to the next frame's widget with this index, and makes it visible.
+    pub fn focus(&mut self, index: usize) {
+        self.move_to(Focus::Next(index));
         self.by_keys = true;
     }
 
-    fn move_to(&mut self, place: usize) {
-        self.focus = Some(place);
+    fn move_to(&mut self, focus: Focus) {
+        self.focus = Some(focus);
         self.caret = usize::MAX;
         self.all_selected = false;
     }
@@ -55,7 +55,7 @@ pub struct Ui<'a> {
     pub canvas: &'a mut Canvas,
     pub input: &'a Input,
     memory: &'a mut Memory,
-    next: usize,
+    drawn: DrawnWidgets,
     tip: Option<Tip>,
     used_arrows: bool,
     in_field: bool,
@@ -81,7 +81,6 @@ pub struct Typed {
 /// The interaction of a widget in this frame.
 #[derive(Clone, Copy, Debug)]
 struct Interaction {
-    place: usize,
     hot: bool,
     focused: bool,
     pressed: bool,
@@ -101,7 +100,7 @@ impl<'a> Ui<'a> {
             canvas,
             input,
             memory,
-            next: 0,
+            drawn: DrawnWidgets::default(),
             tip: None,
             used_arrows: false,
             in_field: false,
@@ -126,24 +125,10 @@ impl<'a> Ui<'a> {
 
     /// Ends the frame: moves the focus and draws the tooltip.
     pub fn finish(mut self) {
-        let count = self.next;
-        if let Some(step) = self.asked_step().filter(|_| count > 0) {
-            let now = self.memory.focus.filter(|place| *place < count);
-            let next = match (now, step) {
-                (Some(place), true) => (place + 1) % count,
-                (Some(place), false) => (place + count - 1) % count,
-                (None, true) => 0,
-                (None, false) => count - 1,
-            };
-            self.memory.move_to(next);
-        }
-        if self.memory.focus.is_some_and(|place| place >= count) {
-            self.memory.focus = None;
-        }
+        self.move_focus();
         if !self.input.holds_button(MouseButton::Left) {
             self.memory.held = None;
         }
-        self.memory.known = count;
         self.draw_tip();
     }
 
@@ -204,13 +189,27 @@ impl<'a> Ui<'a> {
     }
 
     /// A button. Returns whether it was pressed.
+    #[track_caller]
     pub fn button(&mut self, area: Rect, label: &str) -> bool {
         self.button_if(area, label, true)
     }
 
     /// A button, disabled unless `able`.
+    #[track_caller]
     pub fn button_if(&mut self, area: Rect, label: &str, able: bool) -> bool {
-        let met = self.interact(area, able);
+        let id = self.drawn.id(Location::caller());
+        self.draw_button(id, area, label, able)
+    }
+
+    /// A button of a row whose length changes: its place tells it from the others.
+    #[track_caller]
+    pub fn button_of(&mut self, place: usize, area: Rect, label: &str, able: bool) -> bool {
+        let id = WidgetId::at(Location::caller(), place);
+        self.draw_button(id, area, label, able)
+    }
+
+    fn draw_button(&mut self, id: WidgetId, area: Rect, label: &str, able: bool) -> bool {
+        let met = self.interact_as(id, area, able);
         self.draw_box(area, &met, able);
         let colour = if able { theme::TEXT } else { theme::OFF };
         let inner = area.inset(self.units(4.0));
@@ -219,6 +218,7 @@ impl<'a> Ui<'a> {
     }
 
     /// A button without a label, to draw on. Returns whether the mouse is over it, and whether it was pressed.
+    #[track_caller]
     pub fn tile(&mut self, area: Rect, able: bool) -> (bool, bool) {
         let met = self.interact(area, able);
         self.draw_box(area, &met, able);
@@ -226,6 +226,7 @@ impl<'a> Ui<'a> {
     }
 
     /// A check box with a label. Returns whether it was toggled.
+    #[track_caller]
     pub fn check(&mut self, area: Rect, label: &str, on: &mut bool) -> bool {
         let met = self.interact(area, true);
         let side = area.h.min(self.units(20.0));
@@ -246,6 +247,7 @@ impl<'a> Ui<'a> {
     }
 
     /// A text field of at most `most` bytes.
+    #[track_caller]
     pub fn field(&mut self, area: Rect, text: &mut String, hint: &str, most: usize) -> Typed {
         let met = self.interact(area, true);
         let mut typed = Typed::default();
@@ -303,6 +305,7 @@ impl<'a> Ui<'a> {
     }
 
     /// A slider from 0 to 1. Returns whether it moved.
+    #[track_caller]
     pub fn slider(&mut self, area: Rect, value: &mut f32) -> bool {
         let met = self.interact(area, true);
         let before = *value;
@@ -344,6 +347,7 @@ impl<'a> Ui<'a> {
 
     /// A list of lines, of which one may be chosen. `first` is the first visible line; wheel and keys scroll.
     /// Returns the pressed line.
+    #[track_caller]
     pub fn list(
         &mut self,
         area: Rect,
@@ -355,6 +359,7 @@ impl<'a> Ui<'a> {
     }
 
     /// A list with a mark before each line, drawn into a square.
+    #[track_caller]
     pub fn marked_list(
         &mut self,
         area: Rect,
@@ -476,28 +481,30 @@ impl<'a> Ui<'a> {
         self.memory.begun = None;
     }
 
+    #[track_caller]
     fn interact(&mut self, area: Rect, able: bool) -> Interaction {
-        let place = self.next;
-        if able {
-            self.next += 1;
-        }
+        let id = self.drawn.id(Location::caller());
+        self.interact_as(id, area, able)
+    }
+
+    fn interact_as(&mut self, id: WidgetId, area: Rect, able: bool) -> Interaction {
+        self.drawn.add(id, able, self.memory);
         let under = self.input.mouse.is_some_and(|at| area.contains(at));
         let press = self.input.press(MouseButton::Left);
         if able && press.is_some_and(|click| area.contains(click.at)) {
-            self.memory.held = Some(place);
-            self.memory.move_to(place);
+            self.memory.held = Some(id);
+            self.memory.move_to(Focus::On(id));
         }
-        let held = able && self.memory.held == Some(place);
+        let held = able && self.memory.held == Some(id);
         let release = self.input.release(MouseButton::Left);
         let clicked = release.filter(|click| held && area.contains(click.at));
-        let focused = able && self.memory.focus == Some(place);
+        let focused = self.memory.focus == Some(Focus::On(id));
         let enter = [KeyCode::Enter, KeyCode::KpEnter];
         let enter = enter.into_iter().find_map(|key| self.input.hit_with(key));
-        let entered = enter.filter(|_| focused && self.memory.by_keys);
+        let entered = enter.filter(|_| able && focused && self.memory.by_keys);
         let pressed = clicked.map(|click| click.with).or(entered);
         self.pressed_with = pressed.unwrap_or(self.pressed_with);
         Interaction {
-            place,
             hot: able && under,
             focused,
             pressed: pressed.is_some(),
@@ -514,30 +521,13 @@ impl<'a> Ui<'a> {
         };
         let edge = self.units(1.0).max(1.0);
         self.canvas.rect(area, face);
-        let shown = met.focused && self.memory.by_keys && met.place < self.next;
+        let shown = met.focused && self.memory.by_keys;
         let (colour, wide) = match (shown, able) {
             (true, _) => (theme::ACCENT, 2.0 * edge),
             (false, true) => (theme::EDGE, edge),
             (false, false) => (theme::BUTTON, edge),
         };
         self.canvas.frame(area, wide, colour);
-    }
-
-    /// Whether the focus must move forward (`true`) or back.
-    fn asked_step(&self) -> Option<bool> {
-        // The modifier at the key's press: it may be released by the end of the frame.
-        let tab = |press: &&Press| press.key == KeyCode::Tab;
-        if let Some(press) = self.input.keys.iter().find(tab) {
-            return Some(!press.with.shift);
-        }
-        if self.used_arrows || !self.memory.has_focus() {
-            return None;
-        }
-        let any = |keys: [KeyCode; 2]| keys.iter().any(|key| self.input.typed_key(*key));
-        if any([KeyCode::Down, KeyCode::Right]) {
-            return Some(true);
-        }
-        any([KeyCode::Up, KeyCode::Left]).then_some(false)
     }
 
     fn draw_tip(&mut self) {
@@ -650,20 +640,6 @@ fn floor_boundary(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-fn is_for_focus(key: KeyCode) -> bool {
-    matches!(
-        key,
-        KeyCode::Tab
-            | KeyCode::Escape
-            | KeyCode::Enter
-            | KeyCode::KpEnter
-            | KeyCode::Up
-            | KeyCode::Down
-            | KeyCode::Left
-            | KeyCode::Right
-    )
 }
 
 fn weight_of(line: usize) -> Weight {

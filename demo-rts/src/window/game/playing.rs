@@ -219,8 +219,7 @@ impl Game {
                 let names = missing.iter().map(|seat| self.facts.name(*seat));
                 self.lost = names.collect::<Vec<_>>().join(", ");
                 if self.peer.asks_way() && self.leaving.is_none() {
-                    self.over = Over::Ways;
-                    self.memory.focus(0);
+                    self.open(Over::Ways);
                 }
             }
             Event::BranchFound { seats, .. } => {
@@ -230,8 +229,7 @@ impl Game {
                     && self.peer.asks_way()
                     && self.leaving.is_none()
                 {
-                    self.over = Over::Ways;
-                    self.memory.focus(0);
+                    self.open(Over::Ways);
                 }
             }
             Event::Ended(ended) if self.goes_on.is_none() => self.end(ended),
@@ -261,6 +259,12 @@ impl Game {
             Ok(run) => self.goes_on = Some(run),
             Err(why) => self.say(words::title_of(&why.to_string())),
         }
+    }
+
+    /// Opens a panel, with the focus on its first button.
+    fn open(&mut self, over: Over) {
+        self.over = over;
+        self.memory.focus(0);
     }
 
     /// Whether the player may choose how to go on after quorum loss.
@@ -511,10 +515,7 @@ impl Game {
             }
             Over::Leave => {
                 match leave::ask(canvas, input, &mut self.memory) {
-                    Some(Answer::Stay) if self.has_ways() => {
-                        self.over = Over::Ways;
-                        self.memory.focus(0);
-                    }
+                    Some(Answer::Stay) if self.has_ways() => self.open(Over::Ways),
                     Some(Answer::Stay) => self.over = Over::Nothing,
                     Some(Answer::Leave) => self.leave(),
                     None => {}
@@ -557,14 +558,11 @@ impl Game {
                 self.pause();
                 self.over = Over::Nothing;
             }
-            Some(Choice::Result) => self.over = Over::Result,
-            Some(Choice::Help) => self.over = Over::Help,
+            Some(Choice::Result) => self.open(Over::Result),
+            Some(Choice::Help) => self.open(Over::Help),
             Some(Choice::Surrender) => self.surrender(),
             Some(Choice::Leave) if self.ended.is_some() => return true,
-            Some(Choice::Leave) => {
-                self.over = Over::Leave;
-                self.memory.focus(0);
-            }
+            Some(Choice::Leave) => self.open(Over::Leave),
             None => {}
         }
         false

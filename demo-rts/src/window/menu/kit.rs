@@ -63,6 +63,7 @@ pub fn labelled(ui: &mut Ui<'_>, row: Rect, label: &str) -> Rect {
 }
 
 /// Buttons of which one is chosen. Returns whether the choice changed.
+#[track_caller]
 pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) -> bool {
     let before = *chosen;
     let many = labels.len().max(1) as f32;
@@ -95,6 +96,7 @@ pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) 
 }
 
 /// Buttons at the right end of a row, the first outermost. Returns the index of the pressed one.
+#[track_caller]
 pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<usize> {
     let gap = ui.units(10.0);
     let mut right = row.right();
@@ -107,7 +109,7 @@ pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<us
     // The keyboard's order is that of the eye: from the left.
     let mut pressed = None;
     for (place, (area, (label, able))) in areas.iter().zip(labels).enumerate().rev() {
-        if ui.button_if(*area, label, *able) {
+        if ui.button_of(place, *area, label, *able) {
             pressed = Some(place);
         }
     }

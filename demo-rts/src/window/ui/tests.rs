@@ -62,6 +62,60 @@ fn a_button_is_pressed_by_a_release_over_it() {
     assert_eq!(two_buttons(&mut memory, &elsewhere), [false, false]);
 }
 
+/// Two buttons, the first disabled unless `able`, and before them `more` others.
+fn buttons_behind(memory: &mut Memory, input: &Input, more: usize, able: bool) -> [bool; 2] {
+    let mut canvas = canvas();
+    let mut ui = Ui::new(&mut canvas, input, memory);
+    for place in 0..more {
+        ui.button(Rect::new(200.0 * place as f32, 200.0, 100.0, 30.0), "more");
+    }
+    let pressed = [ui.button_if(FIRST, "one", able), ui.button(SECOND, "two")];
+    ui.finish();
+    pressed
+}
+
+#[test]
+fn a_held_button_is_the_same_whatever_is_drawn_before_it() {
+    let [down, up] = click((20.0, 60.0));
+    for (before, after) in [
+        ((0, true), (2, true)),
+        ((2, true), (1, true)),
+        ((0, true), (0, false)),
+    ] {
+        let mut memory = Memory::default();
+        buttons_behind(&mut memory, &down, before.0, before.1);
+        let pressed = buttons_behind(&mut memory, &up, after.0, after.1);
+        assert_eq!(pressed, [false, true], "{before:?}, then {after:?}");
+    }
+}
+
+#[test]
+fn the_focus_stays_whatever_is_drawn_before_it() {
+    let mut memory = Memory::default();
+    for key_code in [KeyCode::Tab, KeyCode::Tab] {
+        buttons_behind(&mut memory, &key(key_code), 0, true);
+    }
+    let enter = key(KeyCode::Enter);
+    for (more, able) in [(0, true), (2, true), (1, true), (1, false)] {
+        let pressed = buttons_behind(&mut memory, &enter, more, able);
+        assert_eq!(pressed, [false, true], "{more} {able}");
+    }
+}
+
+#[test]
+fn a_disabled_button_keeps_the_focus_and_is_not_pressed() {
+    let mut memory = Memory::default();
+    buttons_behind(&mut memory, &key(KeyCode::Tab), 0, true);
+    let enter = key(KeyCode::Enter);
+    assert_eq!(buttons_behind(&mut memory, &enter, 0, false), [false; 2]);
+    assert_eq!(buttons_behind(&mut memory, &enter, 0, true), [true, false]);
+    // The keyboard passes over a disabled button, and goes on from there.
+    buttons_behind(&mut memory, &key(KeyCode::Down), 0, false);
+    assert_eq!(buttons_behind(&mut memory, &enter, 0, false), [false, true]);
+    buttons_behind(&mut memory, &key(KeyCode::Down), 0, false);
+    assert_eq!(buttons_behind(&mut memory, &enter, 0, false), [false, true]);
+}
+
 #[test]
 fn tab_and_enter_reach_every_button() {
     let mut memory = Memory::default();

@@ -5,6 +5,7 @@ use crate::window::game::hand::Aim;
 use crate::window::input::{Modifiers, Press};
 use crate::window::readability::{SIZES, check_texts};
 use crate::world::{Command, Kind};
+use sim::{Entry, Simulation as _};
 
 struct Sitting {
     world: World,
@@ -157,6 +158,26 @@ impl Sitting {
             .collect()
     }
 
+    /// Steps the world by a tick in which this command of the player is executed.
+    fn execute(&mut self, command: Command) {
+        let seat = Seat(0);
+        self.tick(&[Entry::Command { seat, command }]);
+    }
+
+    fn tick(&mut self, entries: &[Entry<Command>]) {
+        let mut effects = Vec::new();
+        self.world.step(entries, &mut effects);
+        self.table.step(&self.world, &effects);
+    }
+
+    /// The middle of the key's letter on the card.
+    fn on_card(&self, letter: &str) -> (f32, f32) {
+        let card = Layout::new(&self.canvas, true).card;
+        let mut texts = self.canvas.texts().iter();
+        let found = texts.find(|text| text.text == letter && card.contains(text.area.centre()));
+        found.expect("the card has its key").area.centre()
+    }
+
     fn select_workers(&mut self) {
         let pixels: Vec<(f32, f32)> = self
             .own(Kind::Worker)
@@ -257,10 +278,7 @@ fn a_click_keeps_the_shift_state_of_its_moment() {
     sitting.select_workers();
     sitting.frame(Input::default());
     let layout = Layout::new(&sitting.canvas, true);
-    let texts = sitting.canvas.texts().iter();
-    let mut hold =
-        texts.filter(|text| text.text == "H" && layout.card.contains(text.area.centre()));
-    let hold = hold.next().expect("the card has its key").area.centre();
+    let hold = sitting.on_card("H");
     let beside = (layout.map.x + 9.0, layout.map.y + 9.0);
     for (held, after, queued) in [(SHIFT, PLAIN, true), (PLAIN, SHIFT, false)] {
         for (button, at) in [(MouseButton::Left, hold), (MouseButton::Right, beside)] {
@@ -563,4 +581,51 @@ fn shift_adds_only_own_units_and_only_a_click_removes_one() {
     assert_eq!(sitting.hand().selection(), &workers[1..]);
     sitting.drag(from, to, SHIFT);
     assert_eq!(sitting.hand().selection(), workers);
+}
+
+fn trains(requests: &[Request]) -> bool {
+    let [Request::Issue(order)] = requests else {
+        return false;
+    };
+    matches!(order.command, Command::Train { .. })
+}
+
+#[test]
+fn a_click_on_the_card_counts_while_the_queue_changes() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let (building, kind) = (sitting.own(Kind::TownHall)[0], Kind::Worker);
+    sitting.select(building);
+    sitting.frame(Input::default());
+    let at = sitting.on_card("W");
+    let release = Input {
+        mouse: Some(at),
+        released: vec![Click {
+            button: MouseButton::Left,
+            at,
+            with: PLAIN,
+            double: false,
+        }],
+        ..Input::default()
+    };
+    for _ in 0..2 {
+        assert_eq!(sitting.hold(at, at), []);
+        sitting.execute(Command::Train { building, kind });
+        let requests = sitting.frame(release.clone());
+        assert!(trains(&requests), "{requests:?}");
+    }
+}
+
+#[test]
+fn enter_trains_again_and_cancels_nothing() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let (building, kind) = (sitting.own(Kind::TownHall)[0], Kind::Worker);
+    sitting.select(building);
+    sitting.frame(Input::default());
+    sitting.key(KeyCode::Tab, PLAIN);
+    for _ in 0..2 {
+        let requests = sitting.key(KeyCode::Enter, PLAIN);
+        assert!(trains(&requests), "{requests:?}");
+        sitting.execute(Command::Train { building, kind });
+        sitting.frame(Input::default());
+    }
 }
