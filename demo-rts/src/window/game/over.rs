@@ -46,7 +46,7 @@ pub enum Stage {
         surrender: Surrender,
     },
     Over {
-        /// Whether it had begun, and so has a result.
+        /// Whether there is a world, and so a result.
         result: bool,
     },
 }

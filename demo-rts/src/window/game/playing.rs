@@ -278,7 +278,11 @@ impl Game {
             sound::play(Sound::Victory);
         }
         self.ended = Some(ended.clone());
-        self.over = Over::Result;
+        // A result needs a world: a panic takes the world away, and a match may end before its world is built.
+        self.over = match self.peer.world() {
+            Some(_) => Over::Result,
+            None => Over::Menu,
+        };
         self.banner = None;
         self.exit_report.borrow_mut().take(ended, &mut self.peer);
     }

@@ -7,7 +7,7 @@ use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::game::hand::{Aim, Mode};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
-use lockstep::{Seat, TurnNumber};
+use lockstep::{EndReason, Seat, TurnNumber};
 use std::time::Instant;
 
 struct Player {
@@ -306,4 +306,22 @@ fn leaving_is_told_and_ends_chat_and_pauses() {
     player.wait("the match is not paused", |player| {
         player.game.facts.tick > later
     });
+}
+
+#[test]
+fn a_match_that_ends_without_a_world_is_closed_by_a_button() {
+    let mut player = Player::begin(&Common::default());
+    assert!(player.game.peer.world().is_none(), "it is not built yet");
+    player.game.take(&Event::Ended(Ended {
+        reason: EndReason::Left,
+        turns: 0,
+        checksum: None,
+        outcome: None,
+        agreed: 0,
+        of: 1,
+        branch_of: None,
+    }));
+    assert_eq!(player.game.over, Over::Menu);
+    player.frame(Input::default());
+    assert!(player.reads(words::CLOSE_MATCH));
 }
