@@ -168,6 +168,8 @@ impl Lobby {
             return false;
         };
         let events = peer.poll(|_, _| {});
+        // The log of the match begins with them.
+        self.notes.extend_from_slice(peer.warnings());
         let mut began = false;
         for event in &events {
             if let Some(way) = peer.way_after(event) {

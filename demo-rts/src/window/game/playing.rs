@@ -160,6 +160,8 @@ impl Game {
             self.take(event);
         }
         lines.into_iter().for_each(|line| self.facts.note(line));
+        let warnings = self.peer.warnings().iter();
+        warnings.for_each(|warning| self.facts.note(warning));
         if let Some(reason) = refused {
             sound::play(Sound::Refused);
             self.say(words::refusal(reason));

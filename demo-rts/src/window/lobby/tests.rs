@@ -237,8 +237,8 @@ fn both_until(what: &str, one: &mut Peer, other: &mut Peer, done: impl Fn(&Peer)
     });
 }
 
-/// The guest of a match of two after a crash of the host, and the path of the host's recording.
-fn host_crashed(folder: &Path) -> (Peer, PathBuf) {
+/// The host of a match of two, and its guest.
+fn host_and_guest(folder: &Path) -> (Peer, Peer) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let part = Part::Host {
         terms: Terms {
@@ -255,13 +255,19 @@ fn host_crashed(folder: &Path) -> (Peer, PathBuf) {
         ticket: &ticket,
         listen,
     };
-    let mut guest = Peer::start(
+    let guest = Peer::start(
         &part,
         Bots::None,
         &options(folder, "guest"),
         KeyChoice::Kept,
     )
     .unwrap();
+    (host, guest)
+}
+
+/// The guest of a match of two after a crash of the host, and the path of the host's recording.
+fn host_crashed(folder: &Path) -> (Peer, PathBuf) {
+    let (mut host, mut guest) = host_and_guest(folder);
     both_until("a match", &mut guest, &mut host, |guest| {
         guest.world().is_some_and(|world| world.tick() > 20)
     });
@@ -559,4 +565,61 @@ fn a_run_that_cannot_begin_is_reported_at_the_prompt() {
     let next = between.frame(&Input::default(), &mut canvas);
     assert!(matches!(next, Next::Stay), "the cause is shown first");
     assert_eq!(front.exit_report.borrow().code(), crate::exit::IO);
+}
+
+const UNSAVED: &str = "cannot save the addresses";
+
+/// A folder is where the addresses belong that are kept beside this recording.
+fn let_no_addresses_be_kept(recording: &Path) {
+    let taken = WayBack::beside(recording).path().join("taken");
+    std::fs::create_dir_all(taken).unwrap();
+}
+
+#[test]
+fn warnings_of_the_peer_are_shown_in_the_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let_no_addresses_be_kept(&folder.join("host.replay"));
+    let (host, mut guest) = host_and_guest(folder);
+    let mut game = front(folder, &Common::default()).game("test", host, &[]);
+    let mut canvas = Canvas::new();
+    let size = SIZES[0];
+    until(UNSAVED, || {
+        guest.poll(|_, _| {});
+        canvas.begin(size, 1.0);
+        let input = Input {
+            size,
+            ..Input::default()
+        };
+        game.frame(&input, &mut canvas);
+        let mut texts = canvas.texts().iter();
+        texts.any(|text| text.text.contains(UNSAVED)).then_some(())
+    });
+}
+
+#[test]
+fn warnings_of_the_peer_are_kept_for_the_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (guest, replay) = host_crashed(folder);
+    let run = guest.new_run(Way::Reopen).unwrap();
+    drop(guest);
+    let mut reopens = run.begin().unwrap();
+    let_no_addresses_be_kept(&folder.join("back.replay"));
+    let mut joiner = comes_back(folder, &replay);
+    let ticket = reopens.ticket().unwrap();
+    joiner.note_contact(&lockstep::Contact {
+        peer: ticket.host,
+        addresses: ticket.addresses,
+    });
+    let front = front(folder, &Common::default());
+    let mut lobby = bare(front, Kind::Rejoin { old: None }, Vec::new());
+    lobby.peer = Some(joiner);
+    until(UNSAVED, || {
+        reopens.poll(|_, _| {});
+        reopens.wait(Duration::from_millis(5));
+        lobby.follow();
+        let mut notes = lobby.notes.iter();
+        notes.any(|note| note.contains(UNSAVED)).then_some(())
+    });
 }
