@@ -141,7 +141,6 @@ impl Table {
                 camera: &self.camera,
                 alpha: around.alpha,
             };
-            let before = hand.selection().to_vec();
             if around.covered {
                 hand.drop_box();
             }
@@ -442,6 +441,7 @@ impl Table {
         }
         if let (Some(ids), Some(hand)) = (asked.select, &mut self.hand) {
             hand.select(ids);
+            self.page = Page::Main;
         }
         if let Some(hand) = self.hand.as_mut().filter(|_| asked.cancels) {
             hand.mode = Mode::Free;

@@ -629,3 +629,39 @@ fn enter_trains_again_and_cancels_nothing() {
         sitting.frame(Input::default());
     }
 }
+
+#[test]
+fn another_selection_closes_the_page_of_buildings() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let hall = sitting.own(Kind::TownHall)[0];
+    sitting.select(hall);
+    sitting.key(KeyCode::Key2, CONTROL);
+    sitting.select_workers();
+    sitting.key(KeyCode::Key1, CONTROL);
+    let workers = sitting.own(Kind::Worker);
+    sitting.select(workers[0]);
+    sitting.key(KeyCode::B, PLAIN);
+    sitting.frame(Input::default());
+    assert_eq!(sitting.table.page, Page::Build);
+    sitting.key(KeyCode::Key1, PLAIN);
+    assert_eq!(sitting.table.page, Page::Main, "a control group");
+    sitting.key(KeyCode::B, PLAIN);
+    sitting.key(KeyCode::Key2, PLAIN);
+    sitting.key(KeyCode::Key1, PLAIN);
+    let requests = sitting.key(KeyCode::H, PLAIN);
+    let [Request::Issue(order)] = requests.as_slice() else {
+        panic!("{requests:?}, {:?}", sitting.hand().mode);
+    };
+    assert!(matches!(order.command, Command::Hold { .. }), "{order:?}");
+    sitting.key(KeyCode::B, PLAIN);
+    sitting.frame(Input::default());
+    assert_eq!(sitting.table.page, Page::Build);
+    // The only tile in the panel of the selection: the workers.
+    let count = workers.len().to_string();
+    let panel = Layout::new(&sitting.canvas, true).chosen;
+    let mut texts = sitting.canvas.texts().iter();
+    let tile = texts.find(|text| text.text == count && panel.contains(text.area.centre()));
+    let at = tile.expect("the workers are counted").area.centre();
+    sitting.click(MouseButton::Left, at, PLAIN);
+    assert_eq!(sitting.table.page, Page::Main, "the tile of a kind");
+}
