@@ -204,7 +204,10 @@ impl Game {
         }
         self.talk.follow(&self.facts, self.now);
         self.facts.take(event);
-        if matches!(event, Event::Stalled { .. } | Event::StallEnded { .. }) {
+        if matches!(
+            event,
+            Event::Stalled { .. } | Event::StallEnded { .. } | Event::BranchFound { .. }
+        ) {
             // The banner shows it for as long as it matters.
             self.talk.pass_over(&self.facts);
         }

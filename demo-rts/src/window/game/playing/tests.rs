@@ -7,7 +7,7 @@ use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::game::hand::{Aim, Mode};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
-use lockstep::{EndReason, Seat, TurnNumber};
+use lockstep::{EndReason, MatchId, Seat, TurnNumber};
 use std::time::Instant;
 
 struct Player {
@@ -324,4 +324,20 @@ fn a_match_that_ends_without_a_world_is_closed_by_a_button() {
     assert_eq!(player.game.over, Over::Menu);
     player.frame(Input::default());
     assert!(player.reads(words::CLOSE_MATCH));
+}
+
+#[test]
+fn a_branch_is_told_by_the_banner_alone() {
+    let mut player = Player::begin(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.game.take(&Event::BranchFound {
+        match_id: MatchId([7; 16]),
+        turn: TurnNumber(3),
+        seats: vec![Seat(1)],
+        may_enter: true,
+    });
+    let banner = player.game.banner.as_ref();
+    assert!(banner.is_some_and(|(banner, _)| banner.text.contains("went on in a branch")));
+    player.frame(Input::default());
+    assert!(!player.reads("B enters it"), "a key of the terminal");
 }
