@@ -111,7 +111,8 @@ impl Hand {
         &self.groups
     }
 
-    /// Drops dead units from selection and groups, and those out of sight.
+    /// Drops dead units from selection and groups. From the selection it also drops units out of sight, and units
+    /// inside buildings: they are not on the map, and take no orders.
     pub fn forget(&mut self, world: &World, eye: Eye) {
         let known = |id: &Id| match eye {
             Eye::All => world.unit(*id).is_some() || world.building(*id).is_some(),
@@ -119,7 +120,11 @@ impl Hand {
                 .seen_by(seat)
                 .is_some_and(|seen| seen.unit(*id).is_some() || seen.building(*id).is_some()),
         };
-        self.selection.retain(known);
+        let is_inside = |id: &Id| {
+            let unit = world.unit(*id);
+            unit.is_some_and(|unit| unit.order == Order::Inside)
+        };
+        self.selection.retain(|id| known(id) && !is_inside(id));
         let lives = |id: &Id| world.unit(*id).is_some() || world.building(*id).is_some();
         self.groups.iter_mut().for_each(|group| group.retain(lives));
         if self.selection.is_empty() {

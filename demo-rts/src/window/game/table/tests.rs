@@ -4,7 +4,7 @@ use super::*;
 use crate::window::game::hand::Aim;
 use crate::window::input::{Modifiers, Press};
 use crate::window::readability::{SIZES, check_texts};
-use crate::world::{Command, Kind};
+use crate::world::{Command, Kind, Order};
 use sim::{Entry, Simulation as _};
 
 struct Sitting {
@@ -664,4 +664,25 @@ fn another_selection_closes_the_page_of_buildings() {
     let at = tile.expect("the workers are counted").area.centre();
     sitting.click(MouseButton::Left, at, PLAIN);
     assert_eq!(sitting.table.page, Page::Main, "the tile of a kind");
+}
+
+#[test]
+fn sheltered_units_leave_the_selection_but_not_their_group() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let worker = sitting.own(Kind::Worker)[0];
+    let building = sitting.own(Kind::TownHall)[0];
+    sitting.select(worker);
+    sitting.key(KeyCode::Key1, CONTROL);
+    let units = sitting.world.select(Seat(0), [worker]);
+    sitting.execute(Command::Garrison { units, building });
+    let is_inside = |sitting: &Sitting| {
+        let unit = sitting.world.unit(worker);
+        unit.is_some_and(|unit| unit.order == Order::Inside)
+    };
+    for _ in 0..200 {
+        assert_eq!(sitting.hand().selection().is_empty(), is_inside(&sitting));
+        sitting.tick(&[]);
+    }
+    assert!(is_inside(&sitting));
+    assert_eq!(sitting.hand().groups()[1], [worker]);
 }
