@@ -103,6 +103,12 @@ impl Input {
         press.map(|press| press.with)
     }
 
+    /// The modifiers of the press of Enter, that of the number pad included.
+    pub fn hit_enter(&self) -> Option<Modifiers> {
+        let enter = [KeyCode::Enter, KeyCode::KpEnter];
+        enter.into_iter().find_map(|key| self.hit_with(key))
+    }
+
     /// Whether this key was pressed or repeats in this frame.
     pub fn typed_key(&self, key: KeyCode) -> bool {
         self.typed_with(key).is_some()

@@ -401,7 +401,7 @@ impl<'a> Ui<'a> {
                     *first = (*first).clamp((to + 1).saturating_sub(rows), to);
                 }
             }
-            if self.input.hit(KeyCode::Enter) {
+            if self.input.hit_enter().is_some() {
                 pressed = *chosen;
             }
         }
@@ -499,8 +499,7 @@ impl<'a> Ui<'a> {
         let release = self.input.release(MouseButton::Left);
         let clicked = release.filter(|click| held && area.contains(click.at));
         let focused = self.memory.focus == Some(Focus::On(id));
-        let enter = [KeyCode::Enter, KeyCode::KpEnter];
-        let enter = enter.into_iter().find_map(|key| self.input.hit_with(key));
+        let enter = self.input.hit_enter();
         let entered = enter.filter(|_| able && focused && self.memory.by_keys);
         let pressed = clicked.map(|click| click.with).or(entered);
         self.pressed_with = pressed.unwrap_or(self.pressed_with);

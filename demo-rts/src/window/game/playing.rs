@@ -382,7 +382,7 @@ impl Game {
         if self.over != Over::Nothing {
             return;
         }
-        if input.hit(KeyCode::Enter) && !uses_enter {
+        if input.hit_enter().is_some() && !uses_enter {
             self.talk.begin();
         }
         if input.hit(KeyCode::P) {

@@ -200,7 +200,7 @@ impl Table {
             input.released.push(click);
         }
         // With the focus on a button, Enter presses that. No button answers to Space.
-        if let Some(with) = input.hit_with(KeyCode::Enter)
+        if let Some(with) = input.hit_enter()
             && !self.memory.has_focus()
         {
             input.pressed.push(click(MouseButton::Right, with));

@@ -141,7 +141,7 @@ impl Screen for Joining {
         let double = input.pressed.iter().any(|click| click.double);
         let hit = ui.list(list, &lines, &mut chosen, &mut self.first);
         self.chosen = chosen.and_then(|row| found.get(row)).map(key_of);
-        if let Some(place) = hit.filter(|_| double || input.hit(KeyCode::Enter)) {
+        if let Some(place) = hit.filter(|_| double || input.hit_enter().is_some()) {
             pressed = Some(Pressed::Found(place));
         }
         let mut y = list.bottom() + ui.units(4.0);

@@ -108,7 +108,7 @@ impl Screen for Watching {
         let lines: Vec<String> = self.recordings.read.iter().map(line_of).collect();
         let double = input.pressed.iter().any(|click| click.double);
         let hit = ui.list(list, &lines, &mut self.chosen, &mut self.first);
-        let mut watched = hit.is_some() && (double || input.hit(KeyCode::Enter));
+        let mut watched = hit.is_some() && (double || input.hit_enter().is_some());
         let beside = list.right() + gap * 1.5;
         let side = Rect::new(beside, rest.y, (rest.right() - beside).max(0.0), main);
         let chosen = self

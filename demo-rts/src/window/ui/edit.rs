@@ -62,7 +62,7 @@ impl Ui<'_> {
         (self.memory.caret, self.memory.all_selected) = (caret, all);
         Typed {
             changed: *text != before,
-            entered: self.input.hit(KeyCode::Enter) || self.input.hit(KeyCode::KpEnter),
+            entered: self.input.hit_enter().is_some(),
         }
     }
 }

@@ -224,7 +224,9 @@ fn keys_move_and_scroll_a_list() {
     assert_eq!(pressed, Some(49));
     assert_eq!(shown.last().map(String::as_str), Some("line 49"));
     step(&key(KeyCode::Up));
-    assert_eq!(step(&key(KeyCode::Enter)).0, Some(48));
+    for enter in [KeyCode::Enter, KeyCode::KpEnter] {
+        assert_eq!(step(&key(enter)).0, Some(48));
+    }
 }
 
 #[test]

@@ -84,13 +84,13 @@ fn a_match_is_played_paused_and_left_by_the_menu() {
     let mut player = Player::begin(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));
     player.wait("the log is shown", |player| player.reads("a note"));
-    player.press(KeyCode::Enter);
+    player.press(KeyCode::KpEnter);
     player.frame(Input {
         typed: "good luck".to_owned(),
         ..Input::default()
     });
     assert!(player.reads("good luck"));
-    player.press(KeyCode::Enter);
+    player.press(KeyCode::KpEnter);
     player.wait("the message arrives", |player| player.reads(": good luck"));
     let sounds = || -> Vec<Sound> { sound::played().iter().map(|cue| cue.sound).collect() };
     assert!(sounds().contains(&Sound::Chat));

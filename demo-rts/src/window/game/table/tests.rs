@@ -427,11 +427,13 @@ fn the_keyboard_alone_selects_and_orders() {
     ));
     sitting.key(KeyCode::Period, SHIFT);
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
-    let requests = sitting.key(KeyCode::Enter, PLAIN);
-    assert!(
-        matches!(requests.as_slice(), [Request::Issue(_)]),
-        "{requests:?}"
-    );
+    for enter in [KeyCode::Enter, KeyCode::KpEnter] {
+        let requests = sitting.key(enter, PLAIN);
+        assert!(
+            matches!(requests.as_slice(), [Request::Issue(_)]),
+            "{enter:?}: {requests:?}"
+        );
+    }
 }
 
 #[test]
