@@ -368,8 +368,11 @@ impl Viewer {
     }
 
     fn export_graphs(&mut self) {
-        if self.survey.is_running() || self.survey.found.samples.is_empty() {
-            return self.say(words::NO_SAMPLES.to_owned());
+        if self.survey.is_running() {
+            return self.say(words::STILL_READING.to_owned());
+        }
+        if self.survey.found.samples.len() < LEAST_SAMPLES {
+            return self.say(words::TOO_LITTLE.to_owned());
         }
         let ticks = self.reel.ticks();
         let title = self.path.file_stem().unwrap_or_default().to_string_lossy();
@@ -447,6 +450,8 @@ impl Screen for Viewer {
     }
 }
 
+/// A line of a graph goes through at least so many samples.
+const LEAST_SAMPLES: usize = 2;
 /// Speeds and their names, ascending.
 const SPEEDS: [(f32, &str); 9] = [
     (0.25, "0.25"),

@@ -1,7 +1,7 @@
 //! Panels of the viewer: seats, timeline, graphs, events, help.
 
 use super::events::Event;
-use super::{Side, Viewer, words};
+use super::{LEAST_SAMPLES, Side, Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::game::camera::Place;
 use crate::window::game::land::Eye;
@@ -316,14 +316,12 @@ impl Viewer {
         ui.panel(area);
         let inner = area.inset(ui.units(10.0));
         let found = &self.survey.found;
-        if found.samples.len() < 2 {
-            ui.centred(
-                inner,
-                words::NO_SAMPLES,
-                theme::BODY,
-                Weight::Regular,
-                theme::FAINT,
-            );
+        if found.samples.len() < LEAST_SAMPLES {
+            let why = match self.survey.is_running() {
+                true => words::STILL_READING,
+                false => words::TOO_LITTLE,
+            };
+            ui.centred(inner, why, theme::BODY, Weight::Regular, theme::FAINT);
             return;
         }
         let gap = ui.units(10.0);

@@ -25,7 +25,8 @@ pub const GRAPHS: [&str; 3] = [
     "Economy: resources gathered per minute",
     "Actions: commands per minute",
 ];
-pub const NO_SAMPLES: &str = "Reading the match …";
+pub const STILL_READING: &str = "Reading the match …";
+pub const TOO_LITTLE: &str = "Too little for graphs.";
 pub const HINT: &str = "F1 help   C play on   G graphs   E events   Space pause   Esc back";
 pub const HINT_ALONE: &str = "F1 help   G graphs   E events   Space pause   Esc back";
 pub const KEYS_OF_MATCHES: [&str; 2] = ["C", "F9"];

@@ -91,3 +91,24 @@ fn a_slower_pace_does_not_change_match_time() {
     let reel = Reel::open(&path).unwrap();
     assert_eq!(reel.time_of(reel.ticks()), usual.turn() * 20);
 }
+
+#[test]
+fn a_match_that_was_read_without_samples_promises_no_graphs() {
+    let recorded = record(3);
+    let mut viewer = viewer(&recorded);
+    viewer.survey.found.samples.truncate(1);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    let none = Modifiers::default();
+    // The panel, and the picture of it while the panel is closed.
+    for keys in [&[KeyCode::G][..], &[KeyCode::G, KeyCode::F3]] {
+        for key in keys {
+            frame(&mut viewer, &mut canvas, &[*key], none);
+        }
+        frame(&mut viewer, &mut canvas, &[], none);
+        let texts = canvas.texts().iter().map(|text| text.text.as_str());
+        let texts = texts.collect::<Vec<_>>().join(" ");
+        assert!(texts.contains("Too little for graphs"), "{keys:?}: {texts}");
+        assert!(!texts.contains("Reading the match …"), "{keys:?}: {texts}");
+    }
+}
