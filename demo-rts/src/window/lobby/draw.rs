@@ -120,7 +120,11 @@ impl Lobby {
                 ui.canvas.rect(map, theme::FIELD);
                 let inner = map.inset(ui.units(12.0));
                 let at = (inner.x, inner.y);
-                ui.paragraph(at, inner.w, words::MAP_UNKNOWN, theme::BODY, theme::FAINT);
+                let text = match self.setup() {
+                    Some(setup) if setup.scenario.is_staged() => words::MAP_STAGED,
+                    _ => words::MAP_UNKNOWN,
+                };
+                ui.paragraph(at, inner.w, text, theme::BODY, theme::FAINT);
             }
         }
         y += ui.units(8.0);

@@ -6,6 +6,7 @@ use crate::window::input::{Click, Modifiers, MouseButton};
 use crate::window::menu::page;
 use crate::window::places::Places;
 use crate::window::readability::{SIZES, check_texts, until};
+use crate::world::Scenario;
 use lockstep::log::Terms;
 use lockstep::{JoinRefused, PeerId, Seat, TurnNumber};
 use std::path::Path;
@@ -622,4 +623,25 @@ fn warnings_of_the_peer_are_kept_for_the_match() {
         let mut notes = lobby.notes.iter();
         notes.any(|note| note.contains(UNSAVED)).then_some(())
     });
+}
+
+#[test]
+fn a_lobby_promises_no_picture_of_a_staged_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = |scenario| {
+        let common = Common {
+            scenario,
+            ..Common::default()
+        };
+        let front = front(folder.path(), &common);
+        front.settings.borrow_mut().local_network = false;
+        let mut lobby = bare(front, Kind::host(2, &common), vec![long_named(0)]);
+        written(&mut lobby, &mut Canvas::new(), SIZES[0], 1.0).join(" ")
+    };
+    let promise = "The map appears";
+    assert!(texts(None).contains(promise));
+    let staged = Scenario::Archers { units_per_seat: 9 };
+    assert!(staged.is_staged());
+    let staged = texts(Some(staged));
+    assert!(!staged.contains(promise), "{staged}");
 }

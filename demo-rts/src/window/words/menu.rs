@@ -270,6 +270,7 @@ pub const CHAT_HINT: &str = "Message to all: Enter sends";
 pub const CHAT: &str = "Chat";
 pub const BEGINS: &str = "All players are ready: the match begins …";
 pub const MAP_UNKNOWN: &str = "The map appears once all players are here.";
+pub const MAP_STAGED: &str = "This scenario has a map of its own.";
 pub const NOT_COPIED: &str = "No clipboard is available.";
 
 pub fn reopened_how(wait: Duration) -> String {
