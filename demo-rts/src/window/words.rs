@@ -215,7 +215,7 @@ pub const CLOSE: &str = "Close";
 pub const CLOSE_MATCH: &str = "Close the match";
 pub const LOOK: &str = "Look at the map";
 pub const SHOW_RESULT: &str = "Show the result";
-pub const OVER: &str = "The match is over. Esc: result.";
+pub const OVER: &str = "The match is over. Esc: menu.";
 pub const RESULT: [&str; 6] = [
     "Player",
     "Score",
