@@ -2,8 +2,7 @@
 
 use crate::names::players;
 use crate::output::LatencyLine;
-use crate::plain;
-use crate::words::{clock, match_time, remaining};
+use crate::words::{clock, count, match_time, remaining};
 use lockstep::{Checksum, Ended, Event, Gone, PeerId, RosterCause, Seat, SeatInfo, Status};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -382,7 +381,7 @@ impl Facts {
                 format!("waiting for {names} for {seconds}.{tenths} s, o: wait longer")
             }
             Some(Status::CatchingUp { behind }) => {
-                format!("{} behind", plain::count(u64::from(*behind), "turn"))
+                format!("{} behind", count(u64::from(*behind), "turn"))
             }
             Some(Status::Paused) => "paused".to_owned(),
             Some(Status::Desynced) => "DESYNC".to_owned(),

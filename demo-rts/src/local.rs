@@ -12,6 +12,7 @@ use crate::plain;
 use crate::signals::QuitRequest;
 use crate::tally::Summary;
 use crate::terminal;
+use crate::words::count;
 use crate::world::{Effect, World};
 use agreement::Agreement;
 use lockstep::log::Terms;
@@ -148,14 +149,14 @@ impl Outcome {
         if differed > 0 {
             print(&format!(
                 "\nDESYNC: checksums differ after {}",
-                plain::count(u64::from(differed), "turn")
+                count(u64::from(differed), "turn")
             ))?;
             return Ok(ExitCode::from(exit::DESYNC));
         }
         print(&format!(
             "\nall {} peers computed equal checksums on {}",
             self.ends.len(),
-            plain::count(u64::from(turns), "turn")
+            count(u64::from(turns), "turn")
         ))?;
         print(&format!(
             "\n$ demo-rts replay verify {}",

@@ -1,7 +1,7 @@
 //! The lines of a match as text for people.
 
 use crate::output::{EndLine, GoneLine, Line, PlanWay};
-use crate::words::clock;
+use crate::words::{clock, count};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -276,12 +276,6 @@ pub fn print(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// `1 turn`, `12 turns`.
-pub fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// Milliseconds, or a dash for no measurement.
 pub fn ms(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
@@ -449,9 +443,6 @@ mod tests {
 
     #[test]
     fn plurals_follow_the_number() {
-        assert_eq!(count(0, "turn"), "0 turns");
-        assert_eq!(count(1, "turn"), "1 turn");
-        assert_eq!(count(12, "late turn"), "12 late turns");
         assert_eq!(
             (seats(&[2]), seats(&[2, 3])),
             ("seat 2".into(), "seats 2, 3".into())

@@ -10,6 +10,12 @@ pub(crate) fn match_time(tick: u64, tick_ms: u16) -> Duration {
     Duration::from_millis(tick.saturating_mul(u64::from(tick_ms)))
 }
 
+/// `1 turn`, `12 turns`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 /// `1 archer`, `2 swordsmen`, `1 barracks`.
 #[cfg(any(feature = "play", test))]
 pub(crate) fn kinds(many: usize, kind: Kind) -> String {
@@ -48,6 +54,9 @@ mod tests {
 
     #[test]
     fn plurals_and_articles() {
+        assert_eq!(count(0, "turn"), "0 turns");
+        assert_eq!(count(1, "turn"), "1 turn");
+        assert_eq!(count(12, "late turn"), "12 late turns");
         assert_eq!(kinds(1, Kind::Worker), "1 worker");
         assert_eq!(kinds(2, Kind::Archer), "2 archers");
         assert_eq!(kinds(3, Kind::Swordsman), "3 swordsmen");

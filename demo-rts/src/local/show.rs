@@ -9,6 +9,7 @@ use crate::plain::{self, ms};
 use crate::signals::QuitRequest;
 use crate::tally::Summary;
 use crate::terminal::{Console, Screen};
+use crate::words::count;
 use crate::world::{Effect, World};
 use lockstep::{Ended, Event, Status};
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
@@ -147,13 +148,13 @@ pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String
     });
     format!(
         "peer {peer}: {}, checksum {checksum}, {}{winner}; {}, latency p50 {} p99 {} max {} ms, {}, {:.1} kB/s up",
-        plain::count(u64::from(ended.turns), "turn"),
+        count(u64::from(ended.turns), "turn"),
         ended.reason,
-        plain::count(summary.counts.executed, "command"),
+        count(summary.counts.executed, "command"),
         ms(summary.latency.p50),
         ms(summary.latency.p99),
         ms(summary.latency.max),
-        plain::count(summary.late_turns, "late turn"),
+        count(summary.late_turns, "late turn"),
         summary.traffic.bytes_sent as f64 / 1_000.0 / summary.wall.as_secs_f64().max(1.0)
     )
 }

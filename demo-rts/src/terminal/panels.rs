@@ -3,7 +3,8 @@
 use super::controls::Hand;
 use super::{flow, ground};
 use crate::facts::Facts;
-use crate::plain::{count, ms};
+use crate::plain::ms;
+use crate::words::count;
 use crate::world::{Kind, SeatView, World};
 use lockstep::Seat;
 use ratatui::buffer::Buffer;

@@ -7,6 +7,7 @@ pub mod menu;
 pub(crate) mod page;
 pub mod viewer;
 
+use crate::words::count;
 use crate::world::{Kind, Order, Refusal, Resource, SeatView, Upgrade};
 
 pub const TITLE: &str = "demo-rts";
@@ -294,7 +295,8 @@ pub fn stalled(names: &str, why: &str, seconds: f32) -> String {
 }
 
 pub fn behind(turns: u32) -> String {
-    format!("Catching up: {turns} turns behind. Orders take effect late until then.")
+    let turns = count(u64::from(turns), "turn");
+    format!("Catching up: {turns} behind. Orders take effect late until then.")
 }
 
 pub fn suspected(names: &str, seconds: u64) -> String {
@@ -409,7 +411,8 @@ pub fn median_and_p99(p50: Option<f64>, p99: Option<f64>) -> String {
 
 /// Late turns, and the seconds spent waiting for them.
 pub fn stalls(turns: u64, seconds: f32) -> String {
-    format!("{turns} late turns, {seconds:.1} s")
+    let turns = count(turns, "late turn");
+    format!("{turns}, {seconds:.1} s")
 }
 
 pub fn bytes(bytes: u64, seconds: f64) -> String {
@@ -419,8 +422,12 @@ pub fn bytes(bytes: u64, seconds: f64) -> String {
 
 /// What left on a link: copies per hundred batches, and bytes a second, since it is up.
 pub fn link_traffic(copies: u64, bytes_a_second: f64) -> String {
+    let copies = match copies {
+        1 => "1 copy".to_owned(),
+        _ => format!("{copies} copies"),
+    };
     format!(
-        "{copies} copies per 100 batches, {:.1} KiB/s",
+        "{copies} per 100 batches, {:.1} KiB/s",
         bytes_a_second / 1_024.0
     )
 }
@@ -473,5 +480,21 @@ pub fn verdict(
         Some(Some(seat)) => format!("{} won", named(seat)),
         Some(None) => "A draw".to_owned(),
         None => "The match is over".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(stalls(1, 0.5), "1 late turn, 0.5 s");
+        assert_eq!(stalls(2, 0.5), "2 late turns, 0.5 s");
+        assert!(behind(1).starts_with("Catching up: 1 turn behind."));
+        assert!(behind(0).starts_with("Catching up: 0 turns behind."));
+        let copies = |copies| link_traffic(copies, 0.0);
+        assert!(copies(1).starts_with("1 copy per 100 batches"));
+        assert!(copies(3).starts_with("3 copies per 100 batches"));
     }
 }

@@ -1,8 +1,7 @@
 //! The line above the keys, as text.
 
 use super::{Hand, Mode, kind_of};
-use crate::plain::count;
-use crate::words;
+use crate::words::{self, count};
 use crate::world::{BuildingView, Id, Job, Kind, Order, Terrain, UnitView, World};
 use lockstep::Seat;
 

@@ -3,9 +3,8 @@
 use crate::bot::Level;
 use crate::options::PlanChoice;
 use crate::peer::Way;
-use crate::plain;
 use crate::window::settings::Colours;
-use crate::words::clock;
+use crate::words::{clock, count};
 use crate::world::{MapKind, Scenario, Setup};
 use std::time::Duration;
 
@@ -195,9 +194,9 @@ pub fn ago(passed: Duration) -> String {
     let minutes = passed.as_secs() / 60;
     match minutes {
         0 => "just now".to_owned(),
-        1..=59 => format!("{} ago", plain::count(minutes, "minute")),
-        60..=1_439 => format!("{} ago", plain::count(minutes / 60, "hour")),
-        _ => format!("{} ago", plain::count(minutes / 1_440, "day")),
+        1..=59 => format!("{} ago", count(minutes, "minute")),
+        60..=1_439 => format!("{} ago", count(minutes / 60, "hour")),
+        _ => format!("{} ago", count(minutes / 1_440, "day")),
     }
 }
 
@@ -247,7 +246,7 @@ pub fn going_on(way: Way) -> &'static str {
 }
 
 pub fn behind(turns: u32) -> String {
-    format!("{} behind", plain::count(u64::from(turns), "turn"))
+    format!("{} behind", count(u64::from(turns), "turn"))
 }
 
 pub const LOBBY: &str = "Lobby";
@@ -274,7 +273,7 @@ pub const MAP_STAGED: &str = "This scenario has a map of its own.";
 pub const NOT_COPIED: &str = "No clipboard is available.";
 
 pub fn reopened_how(wait: Duration) -> String {
-    let wait = plain::count(wait.as_secs(), "second");
+    let wait = count(wait.as_secs(), "second");
     format!(
         "Missing players find this lobby when they rejoin the match from their menu. \
          After {wait} the match resumes without missing players, if the others are a quorum. \
@@ -290,7 +289,7 @@ pub const NOT_HERE: &str = "not here yet";
 pub fn awaited(away: usize) -> String {
     match away {
         0 => "All players are here: the match resumes …".to_owned(),
-        away => format!("Waiting for {}.", plain::count(away as u64, "player")),
+        away => format!("Waiting for {}.", count(away as u64, "player")),
     }
 }
 
@@ -301,14 +300,8 @@ pub fn are_here<'a>(names: impl Iterator<Item = &'a str>) -> String {
 pub fn missing(open: usize, unready: usize) -> String {
     match (open, unready) {
         (0, 0) => BEGINS.to_owned(),
-        (0, many) => format!(
-            "Waiting for {} to be ready.",
-            plain::count(many as u64, "player")
-        ),
-        (open, _) => format!(
-            "Waiting for {} to be taken.",
-            plain::count(open as u64, "seat")
-        ),
+        (0, many) => format!("Waiting for {} to be ready.", count(many as u64, "player")),
+        (open, _) => format!("Waiting for {} to be taken.", count(open as u64, "seat")),
     }
 }
 
@@ -372,7 +365,7 @@ pub fn pace(plan: PlanChoice, most: Option<u32>) -> String {
 }
 
 fn at_most(setup: &Setup) -> String {
-    plain::count(setup.in_range().minutes.into(), "minute")
+    count(setup.in_range().minutes.into(), "minute")
 }
 
 /// Builds by player; `others` are names and builds, of which unknown ones are empty.
