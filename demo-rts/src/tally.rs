@@ -11,6 +11,7 @@ pub struct Tally {
     latency_us: Histogram<u32>,
     step_us: Histogram<u32>,
     began: Option<Instant>,
+    ended: Option<Instant>,
 }
 
 /// Totals of a match.
@@ -28,7 +29,7 @@ pub struct Summary {
     pub late_turns: u64,
     /// How long before their deadline the batches of the other peers leave.
     pub leads: Vec<LeadLine>,
-    /// From turn 0 to now.
+    /// From turn 0 to the end, or to now.
     pub wall: Duration,
     pub traffic: Traffic,
     /// The recording.
@@ -44,6 +45,7 @@ impl Tally {
             latency_us: histogram(),
             step_us: histogram(),
             began: None,
+            ended: None,
         }
     }
 
@@ -51,6 +53,7 @@ impl Tally {
     pub fn take(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Started { .. } => self.began = Some(now),
+            Event::Ended(_) => self.ended = Some(now),
             Event::Executed { latency, .. } => self.latency_us.saturating_record(micros(*latency)),
             Event::Turn { step, .. } => self.step_us.saturating_record(micros(*step)),
             _ => {}
@@ -79,9 +82,10 @@ impl Tally {
         }
     }
 
-    /// From turn 0 until `now`.
+    /// From turn 0 until the end, or until `now`.
     pub fn wall(&self, now: Instant) -> Duration {
-        self.began.map_or(Duration::ZERO, |began| now - began)
+        let until = self.ended.unwrap_or(now);
+        self.began.map_or(Duration::ZERO, |began| until - began)
     }
 }
 
@@ -128,5 +132,33 @@ mod tests {
         assert_eq!(latency.p50, Some(50.0));
         assert!(latency.p95.unwrap() >= 95.0 && latency.p95.unwrap() < 95.5);
         assert!(latency.max.unwrap() >= 100.0 && latency.max.unwrap() < 100.2);
+    }
+
+    #[test]
+    fn the_clock_stops_at_the_end() {
+        let mut tally = Tally::new();
+        #[expect(clippy::disallowed_methods, reason = "any moment will do")]
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        assert_eq!(tally.wall(after(3)), Duration::ZERO);
+        let started = Event::Started {
+            match_id: MatchId([0; 16]),
+            own: Vec::new(),
+            seats: Vec::new(),
+            plan: lockstep::Plan::default(),
+        };
+        tally.take(&started, began);
+        assert_eq!(tally.wall(after(3)), Duration::from_secs(3));
+        let ended = Event::Ended(lockstep::Ended {
+            reason: lockstep::EndReason::Decided,
+            turns: 9,
+            checksum: None,
+            outcome: None,
+            agreed: 1,
+            of: 1,
+            branch_of: None,
+        });
+        tally.take(&ended, after(5));
+        assert_eq!(tally.wall(after(60)), Duration::from_secs(5));
     }
 }
