@@ -548,6 +548,14 @@ pub(crate) fn bad_snapshot() -> Arc<[u8]> {
     Arc::from([0; 3])
 }
 
+/// Gives the match a setup of so many bytes.
+pub(crate) fn put_setup(records: &mut [Record], bytes: usize) {
+    let Record::Start(start) = &mut records[0] else {
+        panic!("a log begins with its start");
+    };
+    Arc::make_mut(start).setup = vec![3; bytes].into();
+}
+
 /// A command at which the world panics.
 pub(crate) fn panics() -> LogEntry {
     let command = postcard::to_allocvec(&Order::Panic).expect("a plain command encodes");

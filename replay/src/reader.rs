@@ -106,7 +106,7 @@ impl Reader {
     /// [`Error`]: no such file, empty, not a replay, another version, or damaged before its first turn. A file that
     /// is cut or damaged later opens, and [`file_end`](Self::file_end) tells where it ends.
     pub fn open(path: &Path) -> Result<Reader, Error> {
-        Reader::over(File::open(path)?, Limits::default())
+        Reader::over(File::open(path)?, of_file())
     }
 
     /// Reads a replay from bytes in memory.
@@ -114,10 +114,10 @@ impl Reader {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Reader, Error> {
-        Reader::over(io::Cursor::new(bytes), Limits::default())
+        Reader::over(io::Cursor::new(bytes), of_file())
     }
 
-    /// Reads from any source, with these bounds in place of the defaults.
+    /// Reads from any source, with these limits on setup and snapshots.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -428,6 +428,14 @@ impl Reader {
 
     pub(crate) fn next_record(&mut self, cursor: &mut Cursor) -> Result<Option<Record>, Error> {
         cursor.next(&mut self.window, self.scan.valid_bytes, &self.limits)
+    }
+}
+
+/// The limits of a file that this player chose: its match may have had a longer setup than the defaults allow.
+fn of_file() -> Limits {
+    Limits {
+        setup_bytes: u32::MAX,
+        ..Limits::default()
     }
 }
 

@@ -32,6 +32,15 @@ fn a_whole_file_returns_all_records() {
 }
 
 #[test]
+fn a_setup_above_the_default_limit_is_read() {
+    let mut records = fixture::play(20).records;
+    fixture::put_setup(&mut records, 20 << 10);
+    let reader = Reader::from_bytes(fixture::file_of(&records)).unwrap();
+    assert_eq!(reader.start().setup.len(), 20 << 10);
+    assert_eq!(reader.turns(), 20);
+}
+
+#[test]
 fn a_file_cut_anywhere_keeps_every_item_before_the_cut() {
     let file = fixture::file_of(&fixture::play(60).records);
     let whole = records(file.clone());
