@@ -205,7 +205,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         None => Peers::first(start.roster.len()),
     };
     let beyond = |turns: u32| turns.saturating_sub(cut);
-    let delay = u32::from(start.terms.plan.delay_turns);
+    let delay = start.terms.longest_delay();
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // No turn beyond a quorum's files counts, not even those of the peers that went on.
         Some((_, Some(reopening))) => !reopening.branch || beyond(turns) <= delay,
@@ -405,6 +405,24 @@ mod tests {
         assert_eq!(compare(&alarm, until(61)).difference, roster);
         assert_eq!(compare(&alarm, &went_on).difference, roster);
         assert!(compare(&went_on, &went_on).agrees());
+    }
+
+    #[test]
+    fn the_tail_of_a_removed_peer_is_as_long_as_the_longest_delay() {
+        let mut records = fixture::play(100).records;
+        let mut went_on = without_the_second(&records, 0b01);
+        for records in [&mut records, &mut went_on] {
+            let Some(Record::Start(start)) = records.first_mut() else {
+                panic!("a log begins with its start");
+            };
+            Arc::make_mut(start).terms.adaptive = true;
+        }
+        let after =
+            |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == 64);
+        records.truncate(records.iter().position(after).expect("turn 64"));
+        let diff = compare(&went_on, &records);
+        assert!(diff.agrees(), "{diff:?}");
+        assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (0, 4)));
     }
 
     #[test]
