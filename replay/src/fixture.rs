@@ -16,7 +16,7 @@ use sim::{
     Checksum, Entry, Field, LoadError, Outcome, RulesId, Seat, SeatState, Seed, Simulation, State,
     Visit,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Heaps of coins, one per seat, and a number that depends on the whole match.
@@ -33,6 +33,11 @@ pub(crate) enum Order {
     Take { from: u8, coins: u32 },
     Win,
     Panic,
+}
+
+thread_local! {
+    /// Steps of all worlds of a thread.
+    pub(crate) static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The heap of the winner.
@@ -101,6 +106,7 @@ impl Simulation for Coins {
     }
 
     fn step(&mut self, entries: &[Entry<Order>], _: &mut Vec<()>) {
+        STEPS.set(STEPS.get() + 1);
         for entry in entries {
             let Entry::Command { seat, command } = entry else {
                 self.mixed = self.mixed.wrapping_add(1);

@@ -33,8 +33,8 @@ pub struct WorldAt<S> {
 }
 
 impl<S: Simulation> WorldAt<S> {
-    /// Opens a replay and runs its match up to `turns` executed turns, or to its end. Starts from the newest
-    /// earlier keyframe, unless later checksums show that it holds another world.
+    /// Opens a replay and runs its match up to `turns` executed turns, or to its end. Starts from the newest of the last
+    /// three keyframes whose world leads to the recorded checksums. Where none does, starts from the start of the match.
     ///
     /// # Errors
     /// [`Error`]: as those of [`open`](crate::open); [`Error::NoSuchTurn`] and [`Error::TooLong`];
@@ -56,9 +56,9 @@ impl<S: Simulation> WorldAt<S> {
         let log = log(&mut reader, turns)?;
         let checksums = checksums(&mut reader, turns)?;
         let before = |keyframe: &&KeyframeAt| keyframe.turns <= turns;
-        let keyframes: Vec<KeyframeAt> =
-            reader.keyframes().iter().filter(before).copied().collect();
-        for at in keyframes.iter().rev() {
+        let newest = reader.keyframes().iter().rev().filter(before);
+        let newest: Vec<KeyframeAt> = newest.take(MOST_KEYFRAMES).copied().collect();
+        for at in &newest {
             let loaded = reader.keyframe(at).ok();
             let load = |keyframe: Keyframe| guard(|| S::load(&keyframe.snapshot)).ok()?.ok();
             let world = loaded.and_then(load);
@@ -241,6 +241,8 @@ fn run<S: Simulation>(
 
 /// A signature over a turn comes at most this many turns later in the file.
 const SIGNED_LATE: u32 = 64;
+/// The most keyframes to start from: a file may hold thousands that all lead to another world, each after a long run.
+const MOST_KEYFRAMES: usize = 3;
 /// The longest match to play on from, in turns: each is stepped.
 const MOST_TURNS: u32 = 1_000_000;
 

@@ -267,6 +267,27 @@ fn a_wrong_keyframe_is_skipped() {
 }
 
 #[test]
+fn few_keyframes_of_another_world_are_run() {
+    let played = fixture::play(400);
+    let mut records = played.records;
+    records.retain(|record| !matches!(record, Record::Checksum { turns: ..400, .. }));
+    for record in &mut records {
+        if let Record::Keyframe(keyframe) = record {
+            let mut snapshot = Vec::new();
+            played.worlds[3].save(&mut snapshot);
+            keyframe.snapshot = snapshot.into();
+        }
+    }
+    let recorded = Recorded::of(&records);
+    fixture::STEPS.set(0);
+    let moment = WorldAt::<Coins>::open(&recorded.path, Some(400)).unwrap();
+    assert_eq!(moment.world(), &played.worlds[400]);
+    // The keyframes after 350 and 300 turns are run, that after 400 is compared at once, and the match is run.
+    let turns = fixture::STEPS.get() / u64::from(Plan::default().ticks);
+    assert!(turns <= 400 + 50 + 100, "{turns}");
+}
+
+#[test]
 fn invalid_moments_are_named() {
     let played = fixture::play(120);
     let recorded = Recorded::of(&played.records);
