@@ -256,11 +256,31 @@ impl Player {
         }
     }
 
-    /// The bundle of the next turn.
-    fn bundle(&mut self) -> Result<Option<Bundle>, Error> {
+    /// Stands before this turn, with a world that has executed all before it.
+    fn stand_before(&mut self, turn: u32) {
+        self.executed = turn;
+        (self.plan, self.paused) = (self.reader.start().terms.plan, false);
+        self.resumed = false;
+        let last = turn.checked_sub(1);
+        self.cursor = self.reader.cursor(TurnNumber(last.unwrap_or(0)));
+        match last.map(|last| self.bundle(last)) {
+            Some(Ok(Some(bundle))) => self.follow(&bundle),
+            Some(Err(error)) => self.fail(error),
+            Some(Ok(None)) | None => {}
+        }
+    }
+
+    /// Ends the replay early.
+    fn fail(&mut self, error: Error) {
+        self.error = Some(error);
+        self.end(EndReason::ReplayEnd);
+    }
+
+    /// The bundle of a turn at or behind the cursor.
+    fn bundle(&mut self, turn: u32) -> Result<Option<Bundle>, Error> {
         while let Some(record) = self.reader.next_record(&mut self.cursor)? {
             match record {
-                Record::Bundle(bundle) if bundle.turn.0 == self.executed => {
+                Record::Bundle(bundle) if bundle.turn.0 == turn => {
                     return Ok(Some(bundle));
                 }
                 _ => {}
@@ -280,9 +300,16 @@ impl Player {
                 .map_or(self.now, |due| due.max(self.now.saturating_sub(length)));
             self.due = Some(began + length);
         }
-        (self.plan, self.paused) = (bundle.plan, bundle.paused);
+        self.follow(&bundle);
         self.pending = Pending::Executing;
         Work::Execute(bundle)
+    }
+
+    /// Takes from a turn what the next one is compared with.
+    fn follow(&mut self, bundle: &Bundle) {
+        (self.plan, self.paused) = (bundle.plan, bundle.paused);
+        let mut entries = bundle.entries.iter();
+        self.resumed = entries.any(|entry| entry.what == What::Resume);
     }
 
     /// Emits the events of a turn that is played.
@@ -300,20 +327,16 @@ impl Player {
         if self.paused && !bundle.paused && !self.resumed {
             self.events.push(Event::Resumed { seat: None, turn });
         }
-        self.resumed = false;
         self.emit_rosters();
         let mut left = Vec::new();
         for entry in &bundle.entries {
             let seat = entry.seat;
             match &entry.what {
                 What::Pause => self.events.push(Event::Paused { seat, turn }),
-                What::Resume => {
-                    self.resumed = true;
-                    self.events.push(Event::Resumed {
-                        seat: Some(seat),
-                        turn,
-                    });
-                }
+                What::Resume => self.events.push(Event::Resumed {
+                    seat: Some(seat),
+                    turn,
+                }),
                 What::Chat(text) => self.events.push(Event::Chat {
                     from: self.name_of(seat),
                     seat: Some(seat),
@@ -448,15 +471,14 @@ impl TurnSource for Player {
                 return None;
             }
         }
-        match self.bundle() {
+        match self.bundle(self.executed) {
             Ok(Some(bundle)) => Some(self.execute(bundle)),
             Ok(None) => {
                 self.end(EndReason::ReplayEnd);
                 None
             }
             Err(error) => {
-                self.error = Some(error);
-                self.end(EndReason::ReplayEnd);
+                self.fail(error);
                 None
             }
         }
@@ -468,9 +490,7 @@ impl TurnSource for Player {
             (Pending::Building, Answer::Ready { checksum }) => {
                 (self.built, self.is_gone) = (true, false);
                 self.checksum = Some(checksum);
-                self.executed = 0;
-                self.cursor = self.reader.cursor(TurnNumber(0));
-                (self.plan, self.paused) = (self.reader.start().terms.plan, false);
+                self.stand_before(0);
                 if !std::mem::replace(&mut self.told_start, true) {
                     self.emit_start();
                 }
@@ -488,8 +508,7 @@ impl TurnSource for Player {
                 };
                 self.is_gone = false;
                 self.checksum = Some(checksum);
-                self.executed = turns;
-                self.cursor = self.reader.cursor(TurnNumber(turns));
+                self.stand_before(turns);
             }
             (Pending::Loading(from), Answer::Failed) => {
                 match from {

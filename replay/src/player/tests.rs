@@ -399,3 +399,56 @@ fn a_slow_machine_is_reported() {
     arrive(&mut game);
     assert_eq!(changes(&mut game), [fast]);
 }
+
+/// Plays on to the end.
+fn play_out(game: &mut Match<Coins, Player>) -> Vec<Event> {
+    game.source().set_speed(Speed::UNLIMITED);
+    let mut events = Vec::new();
+    while game.status() != Status::Ended {
+        events.extend(game.poll());
+    }
+    events
+}
+
+#[test]
+fn a_seek_to_a_snapshot_leads_to_the_plan_of_its_turn() {
+    let played = fixture::play_slow(120);
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    let own = game.source().reader().ticks_before(TurnNumber(30));
+    game.source()
+        .keep(30, own, saved(&played.worlds[30]).into());
+    for turn in [fixture::KEYFRAME_TURNS, 30] {
+        game.source().set_speed(Speed::PAUSED);
+        game.source().seek(TurnNumber(0));
+        arrive(&mut game);
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        game.source().set_speed(Speed::NORMAL);
+        let pace = game.source().pace();
+        assert_eq!(pace, Some(Duration::from_millis(100)), "{turn}");
+        let events = play_out(&mut game);
+        let changes = events.iter().filter_map(|event| match event {
+            Event::PlanChanged { turn, .. } => Some(turn.0),
+            _ => None,
+        });
+        assert_eq!(changes.collect::<Vec<_>>(), [fixture::SLOW_UNTIL], "{turn}");
+    }
+}
+
+#[test]
+fn a_seek_out_of_a_pause_or_behind_it_tells_of_no_resumption() {
+    let played = fixture::play(120);
+    let mut game = player(&played);
+    // The match is paused before turn 9, and was resumed in turn 10.
+    for ways in [&[9, fixture::KEYFRAME_TURNS][..], &[11]] {
+        game.source().set_speed(Speed::PAUSED);
+        for turn in ways {
+            game.source().seek(TurnNumber(*turn));
+            arrive(&mut game);
+        }
+        let events = play_out(&mut game);
+        let resumed = |event: &Event| matches!(event, Event::Resumed { .. });
+        assert!(!events.iter().any(resumed), "{ways:?}: {events:?}");
+    }
+}
