@@ -554,6 +554,18 @@ pub(crate) fn bad_snapshot() -> Arc<[u8]> {
     Arc::from([0; 3])
 }
 
+/// A snapshot of a world without the second seat: it loads, and panics at a command of that seat.
+pub(crate) fn brittle_snapshot() -> Arc<[u8]> {
+    let world = Coins {
+        heaps: vec![0],
+        mixed: 0,
+        ticks: 0,
+    };
+    let mut bytes = Vec::new();
+    world.save(&mut bytes);
+    bytes.into()
+}
+
 /// Gives the match a setup of so many bytes.
 pub(crate) fn put_setup(records: &mut [Record], bytes: usize) {
     let Record::Start(start) = &mut records[0] else {

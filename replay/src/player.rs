@@ -66,6 +66,8 @@ pub struct Player {
     built: bool,
     /// The world panicked: a seek begins another one.
     is_gone: bool,
+    /// The snapshot that the world began with, if it did with one.
+    origin: Option<Origin>,
     told_start: bool,
     executed: u32,
     goal: Option<Goal>,
@@ -123,6 +125,7 @@ impl Player {
             pending: Pending::Nothing,
             built: false,
             is_gone: false,
+            origin: None,
             told_start: false,
             executed: 0,
             goal: None,
@@ -145,7 +148,7 @@ impl Player {
     ///
     /// Loads the newest useful keyframe and steps as fast as possible from there; meanwhile
     /// [`status`](TurnSource::status) is [`Status::CatchingUp`]. A keyframe that does not load, or belongs to
-    /// another log, is skipped. After a panic of the world a seek begins with another one.
+    /// another log, is skipped. After a panic of the world a seek begins with another one, and from another keyframe.
     pub fn seek(&mut self, turn: TurnNumber) {
         self.goal = Some(Goal {
             turn: turn.0.min(self.reader.turns()),
@@ -203,6 +206,14 @@ impl Player {
     #[cfg(feature = "cli")]
     pub(crate) fn take_error(&mut self) -> Option<Error> {
         self.error.take()
+    }
+
+    /// Uses a snapshot no more.
+    fn discard(&mut self, origin: Origin) {
+        match origin {
+            Origin::File(keyframe) => self.usable.retain(|usable| *usable != keyframe),
+            Origin::Own(turns) => self.forget(turns),
+        }
     }
 
     fn build(&mut self) -> Work {
@@ -489,6 +500,7 @@ impl TurnSource for Player {
         match (pending, answer) {
             (Pending::Building, Answer::Ready { checksum }) => {
                 (self.built, self.is_gone) = (true, false);
+                self.origin = None;
                 self.checksum = Some(checksum);
                 self.stand_before(0);
                 if !std::mem::replace(&mut self.told_start, true) {
@@ -507,14 +519,12 @@ impl TurnSource for Player {
                     Origin::Own(turns) => turns,
                 };
                 self.is_gone = false;
+                self.origin = Some(from);
                 self.checksum = Some(checksum);
                 self.stand_before(turns);
             }
             (Pending::Loading(from), Answer::Failed) => {
-                match from {
-                    Origin::File(keyframe) => self.usable.retain(|usable| *usable != keyframe),
-                    Origin::Own(turns) => self.forget(turns),
-                }
+                self.discard(from);
                 if let Some(goal) = &mut self.goal {
                     goal.jumped = false;
                 }
@@ -525,13 +535,14 @@ impl TurnSource for Player {
             }
             (Pending::Nothing, _) => return Err(WrongAnswer::NotAsked),
             (pending, Answer::Faulted { turn, message }) => {
-                // The next seek takes another one.
-                match pending {
-                    Pending::Loading(Origin::File(keyframe)) => {
-                        self.usable.retain(|usable| *usable != keyframe);
-                    }
-                    Pending::Loading(Origin::Own(turns)) => self.forget(turns),
-                    _ => {}
+                let origin = match pending {
+                    Pending::Loading(from) => Some(from),
+                    Pending::Executing => self.origin.take(),
+                    Pending::Nothing | Pending::Building => None,
+                };
+                if let Some(origin) = origin {
+                    // The panic may be the snapshot's fault: the next seek takes another one.
+                    self.discard(origin);
                 }
                 self.checksum = None;
                 self.is_gone = true;

@@ -71,7 +71,7 @@ enum Command {
     },
     /// Show the world before a turn.
     #[command(
-        after_help = "With --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}],\"plan\",\"tick_ms\",\"slow\":[SEAT],\"way\":{\"from\",\"to\",\"ms\"}|null}\n\nExample: replay show --turn 1200 match.replay"
+        after_help = "The world may come from a keyframe of the file. Only `replay verify` checks keyframes.\n\nWith --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}],\"plan\",\"tick_ms\",\"slow\":[SEAT],\"way\":{\"from\",\"to\",\"ms\"}|null}\n\nExample: replay show --turn 1200 match.replay"
     )]
     Show {
         #[command(flatten)]

@@ -452,3 +452,23 @@ fn a_seek_out_of_a_pause_or_behind_it_tells_of_no_resumption() {
         assert!(!events.iter().any(resumed), "{ways:?}: {events:?}");
     }
 }
+
+#[test]
+fn a_keyframe_whose_world_panics_later_is_used_once() {
+    let mut played = fixture::play(170);
+    for record in &mut played.records {
+        if let Record::Keyframe(keyframe) = record
+            && keyframe.turns == 100
+        {
+            keyframe.snapshot = fixture::brittle_snapshot();
+        }
+    }
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    for (turn, panics) in [(120, true), (120, false), (20, false), (130, false)] {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        let world = (!panics).then(|| &played.worlds[turn as usize]);
+        assert_eq!(game.world(), world, "{turn}");
+    }
+}
