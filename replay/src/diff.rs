@@ -265,26 +265,35 @@ fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
     Ok(checksums)
 }
 
-/// A differing checksum of an equal turn comes before any later difference.
+/// A differing checksum of an equal turn comes before any later difference. A file may hold several for one turn.
 fn compare_checksums(left: &[(u32, Checksum)], right: &[(u32, Checksum)], diff: &mut Diff) {
-    for (turns, ours) in left {
-        let place = right.partition_point(|(other, _)| other < turns);
-        let Some((_, theirs)) = right.get(place).filter(|(other, _)| other == turns) else {
+    for ours in left.chunk_by(|one, other| one.0 == other.0) {
+        let turns = ours[0].0;
+        let from = right.partition_point(|(other, _)| *other < turns);
+        let until = right.partition_point(|(other, _)| *other <= turns);
+        let theirs = &right[from..until];
+        if theirs.is_empty() {
             continue;
-        };
-        if *turns > diff.equal_turns {
+        }
+        if turns > diff.equal_turns {
             return;
         }
         if ours != theirs {
             diff.difference = Some(Difference::Checksum {
-                turns: *turns,
-                left: *ours,
-                right: *theirs,
+                turns,
+                left: odd(ours, theirs),
+                right: odd(theirs, ours),
             });
             return;
         }
-        diff.equal_checksums += 1;
+        diff.equal_checksums += ours.len() as u32;
     }
+}
+
+/// The first checksum that the other file lacks, or else the first one.
+fn odd(these: &[(u32, Checksum)], others: &[(u32, Checksum)]) -> Checksum {
+    let lacks = |it: &&(u32, Checksum)| others.binary_search(it).is_err();
+    these.iter().find(lacks).unwrap_or(&these[0]).1
 }
 
 fn first_difference(left: &Bundle, right: &Bundle) -> Difference {
@@ -423,6 +432,34 @@ mod tests {
         let diff = compare(&went_on, &records);
         assert!(diff.agrees(), "{diff:?}");
         assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (0, 4)));
+    }
+
+    #[test]
+    fn a_replay_with_two_checksums_for_a_turn_equals_itself() {
+        let records = fixture::play(100).records;
+        let mut forged = records.clone();
+        for record in &mut forged {
+            if let Record::Checksum {
+                turns: 100,
+                checksum,
+            } = record
+            {
+                checksum.0 ^= 1;
+            }
+        }
+        assert!(compare(&forged, &forged).agrees());
+        for (left, right) in [(&records, &forged), (&forged, &records)] {
+            let difference = compare(left, right).difference;
+            let Some(Difference::Checksum {
+                turns: 100,
+                left,
+                right,
+            }) = difference
+            else {
+                panic!("{difference:?}");
+            };
+            assert_ne!(left, right);
+        }
     }
 
     #[test]
