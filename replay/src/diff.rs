@@ -126,6 +126,7 @@ pub(crate) fn compare<E>(
         left.start(),
         &changes.0,
         &changes.1,
+        until,
         &mut diff,
     ));
     let mut bundles = (left.records(), right.records());
@@ -186,8 +187,15 @@ fn first_continued(
 /// A roster change, and the reopening that caused it, if any.
 type Change = (Value, Option<Reopening>);
 
-/// How many turns are comparable: up to the first differing roster change, if either replay goes past it.
-fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut Diff) -> u32 {
+/// How many turns are comparable: up to the first differing roster change, if either replay goes past it. From turn
+/// `until` on the player of one replay goes on alone.
+fn compare_changes(
+    start: &Start,
+    left: &[Change],
+    right: &[Change],
+    until: u32,
+    diff: &mut Diff,
+) -> u32 {
     let mut pairs = left.iter().zip(right);
     let common = pairs.position(|(one, other)| one != other);
     let common = common.unwrap_or(left.len().min(right.len()));
@@ -205,6 +213,11 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         None => Peers::first(start.roster.len()),
     };
     let beyond = |turns: u32| turns.saturating_sub(cut);
+    let both_go_on = beyond(diff.turns.0.min(diff.turns.1)) > 0;
+    if cut == until && both_go_on && one.is_some() != other.is_some() {
+        // One replay goes on with another roster, and the other one with a lone player.
+        return cut;
+    }
     let delay = start.terms.longest_delay();
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // No turn beyond a quorum's files counts, not even those of the peers that went on.
@@ -432,6 +445,29 @@ mod tests {
         let diff = compare(&went_on, &records);
         assert!(diff.agrees(), "{diff:?}");
         assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (0, 4)));
+    }
+
+    #[test]
+    fn a_continuation_is_named_before_a_roster_change_at_its_turn() {
+        let records = fixture::play(100).records;
+        let went_on = without_the_second(&records, 0b01);
+        let Record::Continued(mut continuation) = crate::harness::continuation(0) else {
+            panic!("it is a continuation");
+        };
+        Arc::make_mut(&mut continuation).turns = 60;
+        let at = |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == 60);
+        let at = records.iter().position(at).expect("turn 60");
+        let (before, behind) = records.split_at(at);
+        let turns = |record: &&Record| matches!(record, Record::Bundle(_));
+        for more in [2, 40] {
+            let mut alone = before.to_vec();
+            alone.push(Record::Continued(continuation.clone()));
+            alone.extend(behind.iter().filter(turns).take(more).cloned());
+            let turn = TurnNumber(60);
+            let from = |in_which| Some(Difference::Continued { turn, in_which });
+            assert_eq!(compare(&went_on, &alone).difference, from((false, true)));
+            assert_eq!(compare(&alone, &went_on).difference, from((true, false)));
+        }
     }
 
     #[test]
