@@ -349,8 +349,8 @@ impl Reader {
     }
 
     /// Unpacks a keyframe of [`keyframes`](Self::keyframes). A keyframe may take as much memory as the rest of its file and
-    /// 32 MiB, and no more than [`Limits::snapshot_bytes`]. A world that takes more is re-run from an earlier keyframe, or
-    /// from the start.
+    /// 32 MiB, and no more than the [`Limits::snapshot_bytes`] of [`over`](Self::over). A world that takes more is re-run
+    /// from an earlier keyframe, or from the start.
     ///
     /// # Errors
     /// [`Error::Keyframe`] if it does not unpack, takes too much or belongs to another log, and errors of the disk.
@@ -431,10 +431,12 @@ impl Reader {
     }
 }
 
-/// The limits of a file that this player chose: its match may have had a longer setup than the defaults allow.
-fn of_file() -> Limits {
+/// The limits of a file that this player chose: its match may have had higher ones than the defaults. Its length alone
+/// bounds what it takes.
+pub(crate) fn of_file() -> Limits {
     Limits {
         setup_bytes: u32::MAX,
+        snapshot_bytes: u64::MAX,
         ..Limits::default()
     }
 }

@@ -4,13 +4,13 @@ use crate::budget::Budget;
 use crate::content;
 use crate::format;
 use crate::output::{Output, sync_folder, write_all};
-use crate::reader::Cursor;
+use crate::reader::{Cursor, of_file};
 use crate::writer::{self, Job, Shared};
 use crate::{Error, format::Window};
+use lockstep::TurnNumber;
 use lockstep::log::{
     Bundle, Codec, Keyframe, LogStore, Record, SignedBatch, Start, StoreError, Tail, TailChange,
 };
-use lockstep::{Limits, TurnNumber};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -31,7 +31,6 @@ use std::time::Duration;
 pub struct Recorder {
     shared: Arc<Shared>,
     path: PathBuf,
-    limits: Limits,
     keyframes_every: Option<Duration>,
     start: Option<Arc<Start>>,
     codec: Codec,
@@ -129,7 +128,6 @@ impl Recorder {
         Ok(Recorder {
             shared,
             path: path.to_owned(),
-            limits: Limits::default(),
             keyframes_every: Some(KEYFRAMES_EVERY),
             start: None,
             codec: Codec::default(),
@@ -214,9 +212,7 @@ impl Recorder {
             }
             Record::Keyframe(keyframe) => {
                 let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
-                let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
                 if after_newest
-                    && fits
                     && self.budget.take_keyframe()
                     && self.shared.push(Job::Keyframe(keyframe.clone()))?
                 {
@@ -412,6 +408,7 @@ impl LogStore for Recorder {
         let Some(start) = &self.start else {
             return Err(StoreError::NotKept(from));
         };
+        let limits = of_file();
         let mut page = Page {
             records: vec![Record::Start(start.clone())],
             next: from,
@@ -435,9 +432,7 @@ impl LogStore for Recorder {
             let mut window = Window::new(Box::new(file));
             let mut cursor = Cursor::at(&mark);
             while page.wants_more()
-                && let Some(record) = cursor
-                    .next(&mut window, end, &self.limits)
-                    .map_err(failed)?
+                && let Some(record) = cursor.next(&mut window, end, &limits).map_err(failed)?
             {
                 page.take(record);
             }
@@ -451,7 +446,7 @@ impl LogStore for Recorder {
             } = job
             {
                 let mut rest = &content[..];
-                while let Some(record) = content::next(kind, &mut rest, &mut codec, &self.limits) {
+                while let Some(record) = content::next(kind, &mut rest, &mut codec, &limits) {
                     page.take(record);
                     if rest.is_empty() {
                         break;

@@ -548,3 +548,21 @@ fn leads_are_thinned_and_the_last_ones_are_kept() {
     assert!(turns.len() < 6, "{turns:?}");
     assert_eq!(turns.last(), Some(&600));
 }
+
+#[test]
+fn a_world_above_the_default_limit_has_a_keyframe() {
+    const BYTES: usize = (256 << 20) + 1;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("match.replay");
+    let mut recorder = Recorder::create(&path).unwrap();
+    for mut record in fixture::play(50).records {
+        if let Record::Keyframe(keyframe) = &mut record {
+            keyframe.snapshot = std::iter::repeat_n(0, BYTES).collect();
+        }
+        recorder.append(&record).unwrap();
+    }
+    recorder.close().unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let long = |at: &crate::KeyframeAt| at.unpacked_bytes > BYTES as u64;
+    assert!(matches!(reader.keyframes(), [at] if long(at)));
+}
