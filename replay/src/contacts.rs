@@ -100,9 +100,14 @@ pub fn lines(match_id: MatchId, contacts: &[Contact]) -> String {
 /// Reads a replay, and the addresses beside it, for rejoining its match.
 ///
 /// # Errors
-/// [`Error`]: no replay, no addresses beside it, or a match too long to load.
+/// [`Error`]: no replay, a match that has ended, one that a player plays alone, no addresses beside it, or a match too
+/// long to load.
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
+    refuse_over(&reader)?;
+    if reader.start().roster.len() == 1 {
+        return Err(Error::Continued { turns: 0 });
+    }
     let contacts = contacts(replay, &reader)?;
     let Some(own) = contacts.first() else {
         return Err(Error::NoWayBack);
@@ -114,13 +119,14 @@ pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
 /// Reads a replay for rejoining its match by a peer's ticket. Needs no addresses beside it.
 ///
 /// # Errors
-/// [`Error`]: no replay, another match than the ticket's, a match that has ended, or one too long to load.
+/// [`Error`]: no replay, another match than the ticket's, a match that has ended, one that a player plays alone, or one too
+/// long to load.
 pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     if ticket.match_id != reader.match_id() {
         return Err(Error::OtherMatch);
     }
-    refuse_ended(&reader)?;
+    refuse_over(&reader)?;
     // Without them the key is looked for among those of the match.
     let kept = contacts(replay, &reader).unwrap_or_default();
     let player = kept.first().map(|own| own.peer);
@@ -130,18 +136,24 @@ pub fn rejoin_by(replay: &Path, ticket: &Ticket) -> Result<Rejoin, Error> {
 /// Reads a replay for reopening its match as the host. Needs no addresses beside it.
 ///
 /// # Errors
-/// [`Error`]: no replay, a match that has ended, or one too long to load.
+/// [`Error`]: no replay, a match that has ended, one that a player plays alone, or one too long to load.
 pub fn reopen(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
-    refuse_ended(&reader)?;
+    refuse_over(&reader)?;
     let contacts = contacts(replay, &reader)?;
     let player = contacts.first().map(|own| own.peer);
     load(&mut reader, contacts, player)
 }
 
-fn refuse_ended(reader: &Reader) -> Result<(), Error> {
-    match reader.end() {
-        Some(_) => Err(Error::Over),
+/// Refuses a match that no other peer plays any more.
+fn refuse_over(reader: &Reader) -> Result<(), Error> {
+    if reader.end().is_some() {
+        return Err(Error::Over);
+    }
+    match reader.continuations().first() {
+        Some(continuation) => Err(Error::Continued {
+            turns: continuation.turns,
+        }),
         None => Ok(()),
     }
 }
@@ -176,10 +188,6 @@ fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result
     let mut attests = Vec::new();
     for record in reader.records() {
         let record = record?;
-        if let Record::Continued(continuation) = &record {
-            let turns = continuation.turns;
-            return Err(Error::Continued { turns });
-        }
         if let Record::Attest(signed) = &record {
             attests.retain(|old: &SignedBatch| old.peer != signed.peer);
             attests.push(signed.clone());
@@ -248,6 +256,35 @@ mod tests {
                 most: 49
             })
         ));
+    }
+
+    #[test]
+    fn a_replay_that_no_peer_can_admit_is_refused_for_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("match.replay");
+        let refused = |records: &[Record]| {
+            std::fs::write(&path, crate::fixture::file_of(records)).unwrap();
+            rejoin(&path).expect_err("it is refused")
+        };
+        let ended = crate::fixture::play(4).records;
+        assert!(matches!(refused(&ended), Error::Over));
+        let mut open = ended;
+        open.pop();
+        assert!(matches!(refused(&open), Error::NoWayBack));
+        let Record::Continued(mut continuation) = crate::harness::continuation(0) else {
+            panic!("it is a continuation");
+        };
+        std::sync::Arc::make_mut(&mut continuation).turns = 4;
+        open.push(Record::Continued(continuation));
+        assert!(matches!(refused(&open), Error::Continued { turns: 4 }));
+        let Record::Start(start) = &mut open[0] else {
+            panic!("a log begins with its start");
+        };
+        let start = std::sync::Arc::make_mut(start);
+        start.roster.truncate(1);
+        start.signatures.truncate(1);
+        // Only the first player has a command in the first turn.
+        assert!(matches!(refused(&open[..2]), Error::Continued { turns: 0 }));
     }
 
     #[test]

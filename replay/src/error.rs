@@ -66,9 +66,9 @@ pub enum Error {
         /// The largest number of turns.
         most: u32,
     },
-    /// A player went on alone with this match, so no other peer has that part.
+    /// A player plays this match alone, so no other peer has that part.
     #[error(
-        "from turn {turns} on one player went on alone in this replay: it can be played on, but not rejoined"
+        "from turn {turns} on one player is alone in this replay: it can be played on, but not rejoined"
     )]
     Continued {
         /// The first turn of that part.
