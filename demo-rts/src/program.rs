@@ -220,6 +220,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 ],
                 "the match keeps its own and runs without a network",
             );
+            options::plan_alone(common.plan)?;
             let found = play_on::find(&on.replay, on.turn)?;
             let seat = found.seat(on.seat, common.identity.as_deref())?;
             let record = common.record.clone();
@@ -538,6 +539,13 @@ mod tests {
         }
         let line = "demo-rts replay info no-such.replay";
         assert_eq!(code(line), ExitCode::from(exit::IO));
+    }
+
+    #[test]
+    fn an_adaptive_plan_without_a_network_is_refused_before_a_file_is_read() {
+        let line = "demo-rts continue no-such.replay --plan adaptive";
+        let code = run(line.split(' ').map(OsString::from));
+        assert_eq!(code, ExitCode::from(exit::USAGE));
     }
 
     #[test]

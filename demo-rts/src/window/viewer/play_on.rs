@@ -3,6 +3,7 @@
 use super::{Going, Viewer, words};
 use crate::cli::Common;
 use crate::exit::Problem;
+use crate::options::plan_alone;
 use crate::peer::{Bots, Peer, user_name};
 use crate::play_on::{Found, find};
 use crate::window::canvas::{Canvas, Rect};
@@ -201,6 +202,7 @@ impl PlayOn {
 
     fn begin(&self, found: Found, seat: Seat) -> Result<(Peer, Vec<String>), Problem> {
         let mut common = self.match_context.common.clone();
+        plan_alone(common.plan)?;
         let called = self.settings.borrow().name.trim().to_owned();
         let name = match called.is_empty() {
             true => user_name(),
