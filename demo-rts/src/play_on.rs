@@ -58,55 +58,57 @@ impl Found {
     /// the match.
     ///
     /// # Errors
-    /// [`OptionError`]: no such seat, or it is out of the match.
-    pub fn seat(&self, asked: Option<u8>, identity: Option<&Path>) -> Result<Seat, OptionError> {
+    /// [`OptionError`]: no such seat, or it is out of the match. Without `asked`, where `identity` is not readable or has no
+    /// seat: [`Problem`].
+    pub fn seat(&self, asked: Option<u8>, identity: Option<&Path>) -> Result<Seat, Problem> {
         let plays = |seat: &Seat| self.world().seat(*seat).is_some_and(|seat| !seat.defeated);
         let Some(asked) = asked.map(Seat) else {
-            let own = self.own_seats(identity).into_iter().find(plays);
+            let own = self.own_seats(identity)?.into_iter().find(plays);
             let mut all = self.world().seats().map(|seat| seat.seat);
             // An undecided match has at least one seat in it.
             let any = own.or_else(|| all.find(plays));
-            return any.ok_or(OptionError::AllSeatsOut);
+            return any.ok_or(OptionError::AllSeatsOut.into());
         };
         if self.world().seat(asked).is_none() {
             let seats = self.world().seats().map(|seat| seat.seat.0).collect();
-            return Err(OptionError::NoSeat {
-                seat: asked.0,
-                seats,
-            });
+            let seat = asked.0;
+            return Err(OptionError::NoSeat { seat, seats }.into());
         }
         match plays(&asked) {
             true => Ok(asked),
             false => Err(OptionError::Defeated {
                 seat: asked.0,
                 turn: self.moment.turns(),
-            }),
+            }
+            .into()),
         }
     }
 
     /// The seats of the recording's owner, as far as known, beginning with the one that a person played.
-    fn own_seats(&self, identity: Option<&Path>) -> Vec<Seat> {
+    fn own_seats(&self, identity: Option<&Path>) -> Result<Vec<Seat>, Problem> {
         let reader = self.moment.reader();
         let start = reader.start();
         let turns = self.moment.turns();
         let continued = reader.continuations().iter().rev();
         let mut continued = continued.filter(|at| at.turns <= turns);
         if let Some(continuation) = continued.next() {
-            return vec![continuation.seat];
+            return Ok(vec![continuation.seat]);
         }
         if let [alone] = start.roster.as_slice() {
-            return alone.seats.clone();
+            return Ok(alone.seats.clone());
         }
         let peers: Vec<PeerId> = start.roster.iter().map(|peer| peer.peer).collect();
         let key = match identity {
-            // A key that does not exist yet has played nothing.
-            Some(path) if !path.exists() => None,
-            Some(path) => Identity::at(path).ok(),
+            Some(path) => Some(kept(path)?),
             None => Identity::default_for_user_among(&peers).ok().flatten(),
         };
         let key = key.map(|key| key.peer());
         let own = start.roster.iter().find(|peer| Some(peer.peer) == key);
-        own.map_or_else(Vec::new, |peer| peer.seats.clone())
+        match own {
+            Some(peer) => Ok(peer.seats.clone()),
+            None if identity.is_some() => Err(Problem::KeyWithoutSeat),
+            None => Ok(Vec::new()),
+        }
     }
 
     pub fn start(&self) -> &Start {
@@ -174,8 +176,69 @@ impl Found {
     }
 }
 
+/// The key in a file. One that is missing has played nothing, and is not made.
+fn kept(path: &Path) -> Result<Identity, Problem> {
+    let there = path.metadata();
+    there.map_err(|source| Problem::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Identity::at(path)?)
+}
+
 /// Where a file breaks off, if it does.
 fn broken_off(path: &Path) -> Option<String> {
     let reader = Reader::open(path).ok()?;
     reader.damage().map(|damage| damage.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lockstep::log::{Bundle, LogEntry, Record, Terms, What};
+
+    /// A recording of more than a reader holds at once, with the key of the second player beside it.
+    fn recorded(folder: &Path) -> (PathBuf, PathBuf) {
+        let (path, key) = (folder.join("old.replay"), folder.join("bob.key"));
+        let mut start = fixture::start(Terms::default(), ["ada", "bob"]);
+        start.roster[1].peer = Identity::at(&key).unwrap().peer();
+        let plan = start.terms.plan;
+        let mut log = Recorder::create(&path).unwrap();
+        log.append(&Record::Start(start.into())).unwrap();
+        for turn in 0..400 {
+            let entry = LogEntry {
+                seat: Seat(0),
+                what: What::Chat("good luck ".repeat(20)),
+            };
+            let bundle = Bundle {
+                turn: TurnNumber(turn),
+                plan,
+                paused: false,
+                entries: vec![entry],
+            };
+            log.append(&Record::Bundle(bundle)).unwrap();
+        }
+        log.close().unwrap();
+        (path, key)
+    }
+
+    #[test]
+    fn a_given_key_without_a_seat_takes_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, key) = recorded(folder.path());
+        let found = find(&path, Some(1)).unwrap();
+        let (missing, other) = (folder.path().join("no.key"), folder.path().join("eve.key"));
+        drop(Identity::at(&other).unwrap());
+        let seat = |asked: Option<u8>, key: &Path| {
+            let seat = found.seat(asked, Some(key));
+            seat.map_err(|why| why.to_string())
+        };
+        assert_eq!(seat(None, &key), Ok(Seat(1)));
+        assert!(seat(None, &missing).is_err_and(|why| why.contains("no.key")));
+        assert!(seat(None, &other).is_err_and(|why| why.contains("no seat")));
+        // A seat that is named needs no key.
+        assert_eq!(seat(Some(0), &missing), Ok(Seat(0)));
+        assert!(!missing.exists());
+    }
 }
