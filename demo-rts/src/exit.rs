@@ -111,11 +111,19 @@ impl Problem {
                 ConfigError::OnlySelf | ConfigError::OwnKey,
             )) => USAGE,
             Problem::Rejoin {
-                source: replay::Error::NoWayBack | replay::Error::Over,
+                source:
+                    replay::Error::NoWayBack
+                    | replay::Error::OtherMatch
+                    | replay::Error::Over
+                    | replay::Error::Continued { .. }
+                    | replay::Error::TooLong { .. },
                 ..
             } => USAGE,
             Problem::PlayOn {
-                source: replay::Error::NoSuchTurn { .. } | replay::Error::Decided { .. },
+                source:
+                    replay::Error::NoSuchTurn { .. }
+                    | replay::Error::Decided { .. }
+                    | replay::Error::TooLong { .. },
                 damage: None,
                 ..
             } => USAGE,
@@ -233,6 +241,32 @@ mod tests {
         assert_eq!(problem.code(), DESYNC);
         let identity = IdentityError::Content { path: path() };
         assert_eq!(Problem::from(identity).code(), DAMAGED);
+    }
+
+    #[test]
+    fn a_sound_replay_that_does_not_fit_the_command_is_a_usage_error() {
+        let path = || PathBuf::from("a.replay");
+        let long = || replay::Error::TooLong {
+            turns: 1_000_001,
+            most: 1_000_000,
+        };
+        for source in [
+            replay::Error::OtherMatch,
+            replay::Error::Continued { turns: 9 },
+            long(),
+        ] {
+            let problem = Problem::Rejoin {
+                path: path(),
+                source,
+            };
+            assert_eq!(problem.code(), USAGE, "{problem}");
+        }
+        let problem = Problem::PlayOn {
+            path: path(),
+            source: long(),
+            damage: None,
+        };
+        assert_eq!(problem.code(), USAGE, "{problem}");
     }
 
     #[test]

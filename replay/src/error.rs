@@ -59,7 +59,9 @@ pub enum Error {
     #[error("the match in this replay has ended")]
     Over,
     /// The match is too long to hold in memory.
-    #[error("the match has {turns} turns: matches of more than {most} cannot be rejoined")]
+    #[error(
+        "{turns} turns are too many to run again: rejoin a match of at most {most}, or choose an earlier turn to play on from"
+    )]
     TooLong {
         /// Turns of the match.
         turns: u32,

@@ -307,7 +307,7 @@ fn invalid_reopenings_are_refused_with_their_exit_codes() {
         ),
         (
             &["join", &ticket, "--from", "over.replay"],
-            5,
+            2,
             "another match",
         ),
         (
