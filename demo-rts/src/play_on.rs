@@ -115,11 +115,28 @@ impl Found {
         self.moment.reader().start()
     }
 
-    /// Begins to play from there, and to record where a file is named.
+    /// Begins to play from there, and to record where a file is named. Where play does not begin, it removes that file.
     ///
     /// # Errors
     /// [`Problem`].
     pub fn begin(
+        self,
+        seat: Seat,
+        bots: Bots,
+        common: &Common,
+        recorder: Option<Recorder>,
+    ) -> Result<Peer, Problem> {
+        let new = recorder.as_ref().and_then(LogStore::path);
+        let new = new.map(Path::to_owned);
+        let begun = self.begin_over(seat, bots, common, recorder);
+        if let (Err(_), Some(new)) = (&begun, new) {
+            // What is left of it would only block the name. The first error is the one to report.
+            let _ = std::fs::remove_file(new);
+        }
+        begun
+    }
+
+    fn begin_over(
         mut self,
         seat: Seat,
         bots: Bots,
@@ -130,9 +147,16 @@ impl Found {
         if let Some(mut recorder) = recorder {
             let path = recorder.path().unwrap_or(&self.path).to_owned();
             let written = self.moment.record_to(&mut recorder);
-            written.map_err(|source| Problem::Record {
-                path: path.clone(),
-                source,
+            written.map_err(|source| match source {
+                source @ replay::Error::Store(_) => Problem::Record {
+                    path: path.clone(),
+                    source,
+                },
+                source => Problem::PlayOn {
+                    path: self.path.clone(),
+                    source,
+                    damage: None,
+                },
             })?;
             let recorded_to = RecordedTo::default();
             // Set once: the cell is new.
@@ -195,7 +219,8 @@ fn broken_off(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::options::PlanChoice;
+    use crate::{exit, fixture};
     use lockstep::log::{Bundle, LogEntry, Record, Terms, What};
 
     /// A recording of more than a reader holds at once, with the key of the second player beside it.
@@ -240,5 +265,34 @@ mod tests {
         // A seat that is named needs no key.
         assert_eq!(seat(Some(0), &missing), Ok(Seat(0)));
         assert!(!missing.exists());
+    }
+
+    #[test]
+    fn a_recording_that_does_not_begin_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, _) = recorded(folder.path());
+        let new = folder.path().join("new.replay");
+        let begin = |found: Found, common: &Common| {
+            let recorder = crate::recording::recorder(&new).unwrap();
+            let begun = found.begin(Seat(0), Bots::None, common, Some(recorder));
+            let problem = begun.err().expect("it does not begin");
+            assert!(!new.exists(), "{problem}");
+            problem
+        };
+        let common = Common {
+            plan: Some(PlanChoice::Adaptive),
+            ..Common::default()
+        };
+        begin(find(&old, None).unwrap(), &common);
+        // The old file breaks off while it is copied.
+        let found = find(&old, None).unwrap();
+        let file = std::fs::File::options().write(true).open(&old).unwrap();
+        file.set_len(40).unwrap();
+        let problem = begin(found, &Common::default());
+        assert!(
+            matches!(&problem, Problem::PlayOn { path, .. } if *path == old),
+            "{problem}"
+        );
+        assert_eq!(problem.code(), exit::IO);
     }
 }
