@@ -32,7 +32,8 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
         options::short_name(name, options::NAME_BYTES - NUMBERED)?;
     }
     let asked = QuitRequest::listen().map_err(Problem::Terminal)?;
-    let record = common.record.clone().unwrap_or_else(free_name);
+    let record = common.record.clone();
+    let record = record.unwrap_or_else(|| free_name(Path::new(""), peers.into(), common.json));
     let started = start_all(peers, common, &record)?;
     let mut show = if common.json {
         Show::json()
@@ -277,12 +278,16 @@ fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
     paths
 }
 
-/// `local.replay`, or the first free `local-N.replay`: a recording is never overwritten.
-fn free_name() -> PathBuf {
-    let names = (2..).map(|number| PathBuf::from(format!("local-{number}.replay")));
-    std::iter::once(PathBuf::from("local.replay"))
+/// `local.replay`, or the first `local-N.replay` whose recordings are all free: a recording is never overwritten.
+fn free_name(folder: &Path, peers: usize, all: bool) -> PathBuf {
+    let is_free = |path: &PathBuf| {
+        let all = recordings(peers, path, all);
+        all.iter().all(|path| !path.exists())
+    };
+    let names = (2..).map(|number| folder.join(format!("local-{number}.replay")));
+    std::iter::once(folder.join("local.replay"))
         .chain(names)
-        .find(|path| !path.exists())
+        .find(is_free)
         .expect("some number is free")
 }
 
@@ -326,6 +331,18 @@ mod tests {
         let missing = folder.path().join("missing.replay");
         let code = Outcome::of(0).report(&missing, &Common::default());
         assert_eq!(code.ok(), Some(ExitCode::from(exit::IO)));
+    }
+
+    #[test]
+    fn a_name_is_free_where_all_recordings_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        std::fs::write(folder.join("local-peer1.replay"), "").unwrap();
+        let name = |all: bool| free_name(folder, 2, all);
+        assert_eq!(name(false), folder.join("local.replay"));
+        assert_eq!(name(true), folder.join("local-2.replay"));
+        std::fs::write(folder.join("local-2-peer1.replay"), "").unwrap();
+        assert_eq!(name(true), folder.join("local-3.replay"));
     }
 
     #[test]
