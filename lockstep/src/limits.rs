@@ -33,7 +33,7 @@ pub struct Limits {
     pub waiting_commands: u32,
     /// Commands per second and seat, averaged over two seconds. Default 50.
     pub commands_per_s: u32,
-    /// Bytes of one own chat text. Default 200, maximum 400.
+    /// Bytes of one own chat text, as far as it fits [`turn_bytes`](Self::turn_bytes). Default 200, maximum 400.
     pub chat_bytes: u32,
     /// Chat texts a peer may send in ten seconds. Default 10.
     pub chats_per_10_s: u32,

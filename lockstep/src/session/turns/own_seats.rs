@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Pauses, resumptions and texts that wait, at most: the texts of four minutes.
 const NOTES: usize = 256;
+/// Bytes of a note in a batch, beside its text.
+const NOTE: u32 = 4;
 /// Texts are counted over this time.
 const CHAT_TIME: Duration = Duration::from_secs(10);
 
@@ -74,7 +76,9 @@ impl OwnSeats {
     pub(super) fn chat(&mut self, text: &str, limits: &Limits, now: Duration) {
         let over = |at: &mut Duration| *at + CHAT_TIME <= now;
         while self.chats.pop_front_if(over).is_some() {}
-        let text = tidy_text(text, limits.chat_bytes);
+        // A text that fits no turn would wait for ever, and all behind it.
+        let room = limits.turn_bytes().saturating_sub(NOTE);
+        let text = tidy_text(text, limits.chat_bytes.min(room));
         if self.chats.len() < limits.chats_per_10_s as usize && !text.is_empty() {
             self.chats.push_back(now);
             self.note(What::Chat(text));
@@ -210,15 +214,16 @@ impl OwnSeat {
         let mut used = 0;
         let mut chatted = false;
         while let Some(note) = self.notes.front() {
-            let bytes = 4 + if let What::Chat(text) = note {
-                // One text of a seat counts per turn: the next text waits for the next turn.
-                if std::mem::replace(&mut chatted, true) {
-                    break;
-                }
-                text.len()
-            } else {
-                0
-            };
+            let bytes = NOTE as usize
+                + if let What::Chat(text) = note {
+                    // One text of a seat counts per turn: the next text waits for the next turn.
+                    if std::mem::replace(&mut chatted, true) {
+                        break;
+                    }
+                    text.len()
+                } else {
+                    0
+                };
             if used + bytes > room {
                 break;
             }
@@ -322,6 +327,21 @@ mod tests {
             seats: vec![OwnSeat::new(seat, 0)],
             chats: VecDeque::new(),
         }
+    }
+
+    #[test]
+    fn the_longest_text_fits_the_smallest_turn() {
+        let limits = Limits {
+            batch_bytes: 350,
+            chat_bytes: 400,
+            ..Limits::default()
+        };
+        let mut own = own(Seat(0));
+        own.chat(&"a".repeat(400), &limits, Duration::ZERO);
+        own.note(What::Pause);
+        let mut batch = batch(2);
+        own.fill(&mut batch, false, &limits);
+        assert_eq!(batch.entries.len(), 2, "{:?}", batch.entries);
     }
 
     #[test]
