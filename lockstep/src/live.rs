@@ -620,7 +620,10 @@ fn network_of(config: &mut Config, earlier: Option<&Rejoin>) -> Result<Network, 
         })?)
     }
     #[cfg(not(feature = "quic"))]
-    Err(Error::NoNetwork)
+    {
+        let _ = earlier;
+        Err(Error::NoNetwork)
+    }
 }
 
 /// The ticket of a peer of this match, which admits no new player.
