@@ -286,13 +286,12 @@ fn begins_ever_new_attempts(promises: bool) {
 fn peer_that_leads_the_coordinator_ahead_alone_is_removed() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    let start = net.start();
     // The first rounds use up what peer 0 may pass on at once: the others hear of the last of these alone.
-    let rounds = (1..=40).chain([900, 1_800]);
-    for ballot in rounds.map(|round| Ballot { round, peer: 3 }) {
+    for round in (1..=40).chain([900, 1_800]) {
+        let ballot = Ballot { round, peer: 3 };
         let promise = Message::Promise(promise_in(ballot, 4));
         let votes = [Message::Prepare(ballot), promise];
-        let votes = votes.map(|vote| signed_vote(&start, 3, 0, vote));
+        let votes = votes.map(|vote| signed_vote(&net.start(), 3, 0, vote));
         net.tell_votes(3, 0, votes.into());
         net.run(net.now() + Duration::from_millis(1));
     }
