@@ -86,6 +86,10 @@ pub enum OptionError {
         /// What to do instead.
         instead: &'static str,
     },
+    #[error(
+        "the adaptive plan follows the links of a network, and this match has none: use a fixed plan, such as --plan 100x1"
+    )]
+    AdaptiveAlone,
     #[error("stdout is no terminal: add --headless (and --bot normal to have the bot play)")]
     NoTerminal,
 }
@@ -207,15 +211,12 @@ pub fn plan_choice(text: &str) -> Result<PlanChoice, OptionError> {
 /// The plan of a match without a network, which waits for no peer.
 ///
 /// # Errors
-/// [`OptionError::NotAvailable`] for an adaptive one.
+/// [`OptionError::AdaptiveAlone`] for an adaptive one.
 pub fn plan_alone(choice: Option<PlanChoice>) -> Result<Plan, OptionError> {
     match choice {
         None => Ok(ALONE),
         Some(PlanChoice::Fixed(plan)) => Ok(plan),
-        Some(PlanChoice::Adaptive) => Err(OptionError::NotAvailable {
-            what: "the adaptive plan, which follows the links of a network,",
-            instead: "use a fixed one, such as --plan 100x1",
-        }),
+        Some(PlanChoice::Adaptive) => Err(OptionError::AdaptiveAlone),
     }
 }
 
