@@ -278,7 +278,8 @@ fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
     paths
 }
 
-/// `local.replay`, or the first `local-N.replay` whose recordings are all free: a recording is never overwritten.
+/// The first name whose recordings are all free, of `local.replay`, `local-2.replay` and so on. The program overwrites no
+/// recording.
 fn free_name(folder: &Path, peers: usize, all: bool) -> PathBuf {
     let is_free = |path: &PathBuf| {
         let all = recordings(peers, path, all);

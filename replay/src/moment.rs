@@ -33,8 +33,8 @@ pub struct WorldAt<S> {
 }
 
 impl<S: Simulation> WorldAt<S> {
-    /// Opens a replay and runs its match up to `turns` executed turns, or to its end. Starts from the newest of the last
-    /// three keyframes whose world leads to the recorded checksums. Where none does, starts from the start of the match.
+    /// Opens a replay and runs its match up to `turns` executed turns, or to its end. The run begins with the newest
+    /// of the last three keyframes that leads to the recorded checksums, or with the match where none of these does.
     ///
     /// # Errors
     /// [`Error`]: as those of [`open`](crate::open); [`Error::NoSuchTurn`] and [`Error::TooLong`];

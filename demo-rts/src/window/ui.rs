@@ -201,7 +201,7 @@ impl<'a> Ui<'a> {
         self.draw_button(id, area, label, able)
     }
 
-    /// A button of a row whose length changes: its place tells it from the others.
+    /// A button of a row that grows and shrinks. The place of a button tells it from the other ones.
     #[track_caller]
     pub fn button_of(&mut self, place: usize, area: Rect, label: &str, able: bool) -> bool {
         let id = WidgetId::at(Location::caller(), place);

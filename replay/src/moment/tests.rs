@@ -250,35 +250,33 @@ fn an_edited_continued_history_is_found() {
     );
 }
 
-#[test]
-fn a_wrong_keyframe_is_skipped() {
-    let played = fixture::play(120);
-    let mut records = played.records.clone();
-    for record in &mut records {
+/// Each keyframe has the world after three turns.
+fn falsify_keyframes(played: &mut fixture::Played) {
+    let mut snapshot = Vec::new();
+    played.worlds[3].save(&mut snapshot);
+    for record in &mut played.records {
         if let Record::Keyframe(keyframe) = record {
-            let mut snapshot = Vec::new();
-            played.worlds[3].save(&mut snapshot);
-            keyframe.snapshot = snapshot.into();
+            keyframe.snapshot = snapshot.clone().into();
         }
     }
-    let recorded = Recorded::of(&records);
+}
+
+#[test]
+fn a_wrong_keyframe_is_skipped() {
+    let mut played = fixture::play(120);
+    falsify_keyframes(&mut played);
+    let recorded = Recorded::of(&played.records);
     let moment = WorldAt::<Coins>::open(&recorded.path, Some(110)).unwrap();
     assert_eq!(moment.world(), &played.worlds[110]);
 }
 
 #[test]
 fn few_keyframes_of_another_world_are_run() {
-    let played = fixture::play(400);
-    let mut records = played.records;
-    records.retain(|record| !matches!(record, Record::Checksum { turns: ..400, .. }));
-    for record in &mut records {
-        if let Record::Keyframe(keyframe) = record {
-            let mut snapshot = Vec::new();
-            played.worlds[3].save(&mut snapshot);
-            keyframe.snapshot = snapshot.into();
-        }
-    }
-    let recorded = Recorded::of(&records);
+    let mut played = fixture::play(400);
+    let is_early = |record: &Record| matches!(record, Record::Checksum { turns: ..400, .. });
+    played.records.retain(|record| !is_early(record));
+    falsify_keyframes(&mut played);
+    let recorded = Recorded::of(&played.records);
     fixture::STEPS.set(0);
     let moment = WorldAt::<Coins>::open(&recorded.path, Some(400)).unwrap();
     assert_eq!(moment.world(), &played.worlds[400]);

@@ -173,8 +173,8 @@ impl Epochs {
         change
     }
 
-    /// The epoch whose decision other peers may lack that have not told of theirs: those that have decided anything since
-    /// then know of it.
+    /// The epoch that ended with a decision which other peers may lack. A peer that has decided anything since then knows of
+    /// that decision.
     pub(super) fn admitted_after(&self) -> Option<u32> {
         self.admitted_after.filter(|epoch| epoch + 1 == self.epoch)
     }
@@ -233,7 +233,7 @@ impl Membership {
         self.epochs.allows(turn)
     }
 
-    /// The epoch whose decision other peers may lack that have not told of theirs.
+    /// The epoch that ended with a decision which other peers may lack: those that have not told of a later epoch.
     pub(crate) fn admitted_after(&self) -> Option<u32> {
         self.epochs.admitted_after()
     }
@@ -242,7 +242,7 @@ impl Membership {
         self.epochs.decide(change);
     }
 
-    /// Begins the next epoch, of whose roster this peer is: all turns of this one are complete. What ended it.
+    /// Begins the next epoch; the caller has completed all turns of this one, and stays in the roster. What ended it.
     ///
     /// # Panics
     /// Where nothing is decided.

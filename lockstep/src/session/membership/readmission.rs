@@ -236,7 +236,7 @@ impl Membership {
         self.readmission.note_replacement(at, run, places, now);
     }
 
-    /// Whether a request is signed, for this epoch, by the peer whose place it asks for.
+    /// Whether the peer at the place that a request asks for has signed it, for this epoch.
     pub(crate) fn is_signed(
         &self,
         request: &Request,

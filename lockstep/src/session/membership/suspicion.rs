@@ -617,8 +617,8 @@ impl Membership {
         self.if_dispensable(slow)
     }
 
-    /// Peers another run of whose process has followed and asks for their places, where the others can go on without
-    /// them: their players began it, and the run that has the place is a window that does not answer, or forgotten.
+    /// Peers whose players have begun another run, which has followed and asks for the place of the earlier one. The
+    /// earlier run is a window that does not answer, or forgotten, and the others can go on without it.
     pub(super) fn replaced(&self, now: Duration, ledger: &Ledger) -> Peers {
         let replaced = self.voting(|at| {
             let since = self.suspicion.run_since(at);
