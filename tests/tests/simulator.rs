@@ -75,11 +75,12 @@ const SWEPT: [(u64, &[u64]); 47] = [
 ];
 
 /// The same, of sweeps that drew adaptive plans.
-const ADAPTIVE: [u64; 4] = [
+const ADAPTIVE: [u64; 5] = [
     1_795_824_775_366,
     1_795_830_203_905,
     49_001_795_830_203_152,
     1_795_879_234_168,
+    1_795_951_401_091,
 ];
 
 /// Seeds that also run over real QUIC and TLS.

@@ -16,6 +16,9 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(30);
 /// Votes of one peer in one stall, at most: ten minutes.
 const VOTES: u8 = 20;
+/// A peer tells of its votes for so long after their stall is over there: others may complete the turn later. A peer that
+/// a change still holds at that turn would otherwise go on waiting when the others suspect a peer of another stall.
+const TOLD_FOR: Duration = Duration::from_secs(2);
 
 /// The votes of one peer in one stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,8 @@ pub(super) struct Votes {
 #[derive(Default)]
 pub(super) struct Extensions {
     own: Votes,
+    /// Since when the stall of these votes is over here.
+    over_since: Option<Duration>,
     granted: Granted,
     /// How often a quorum has voted in this stall at most, and how long after its beginning that ends.
     most: u32,
@@ -47,6 +52,7 @@ pub(super) struct Counting {
     pub lasts: Option<Duration>,
     /// Others may be so many turns before or behind.
     pub near: u32,
+    pub now: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +91,16 @@ impl Extensions {
         self.own = Votes { turn, count };
     }
 
+    /// Tells of this peer's votes no longer, once their stall has been over for a while.
+    fn forget_own(&mut self, turn: u32, seen: &Counting) {
+        let is_over = self.own.count > 0 && self.own.turn < turn;
+        let since = is_over.then(|| self.over_since.unwrap_or(seen.now));
+        self.over_since = since;
+        if since.is_some_and(|since| since + TOLD_FOR <= seen.now) {
+            self.own = Votes::default();
+        }
+    }
+
     /// Counts the votes that voters have given. They are of the stall that this peer sees, if it does.
     pub(super) fn count(
         &mut self,
@@ -94,6 +110,7 @@ impl Extensions {
     ) -> Option<Event> {
         let voters = seen.voters;
         let turn = ledger.window.complete();
+        self.forget_own(turn, seen);
         let given = given.filter(|(_, votes)| votes.count > 0);
         let given: Vec<(u8, Votes)> = given.collect();
         if !seen.stalls && seen.lasts.is_none() {
@@ -154,6 +171,7 @@ mod tests {
                 stalls: lasts.is_some(),
                 lasts: lasts.map(|lasts| WAIT * lasts),
                 near: 2,
+                now: Duration::ZERO,
             };
             let event = extensions.count(given, &seen, &ledger);
             (event.is_some(), extensions.granted(), extensions.ends())
@@ -191,6 +209,7 @@ mod tests {
                 stalls: lasts.is_some(),
                 lasts,
                 near: 8,
+                now: Duration::ZERO,
             };
             extensions.count([(0, votes), (1, votes)].into_iter(), &seen, ledger);
             extensions.granted()
@@ -205,6 +224,29 @@ mod tests {
         let next = count(turn, Some(Duration::ZERO), &ledger);
         assert_eq!(next, Duration::ZERO, "it was of another stall");
         assert_eq!(count(turn + 1, Some(Duration::ZERO), &ledger), WAIT);
+    }
+
+    #[test]
+    fn votes_are_told_for_a_while_after_their_stall() {
+        let mut ledger = ledger(3);
+        let mut extensions = Extensions::default();
+        let turn = ledger.window.complete();
+        extensions.vote(turn);
+        let mut told = |ms: u64, ledger: &Ledger| {
+            let seen = Counting {
+                voters: Voters::new(Peers::first(3)),
+                stalls: false,
+                lasts: None,
+                near: 2,
+                now: Duration::from_millis(ms),
+            };
+            extensions.count([].into_iter(), &seen, ledger);
+            extensions.own().count
+        };
+        assert_eq!(told(60_000, &ledger), 1, "the turn waits");
+        ledger.window.push(&bundle(turn));
+        let after = [60_100, 62_050, 62_100].map(|ms| told(ms, &ledger));
+        assert_eq!(after, [1, 1, 0]);
     }
 
     #[test]

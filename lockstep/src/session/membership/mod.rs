@@ -271,6 +271,7 @@ impl Membership {
             stalls,
             lasts: since.map(|since| around.now.saturating_sub(since)),
             near: u32::from(around.plan.delay_turns),
+            now: around.now,
         };
         self.extensions.count(given, &counting, ledger)
     }
