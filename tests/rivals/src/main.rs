@@ -41,6 +41,9 @@ struct Arguments {
     /// Forgets all results and begins again.
     #[arg(long)]
     anew: bool,
+    /// Plays nothing: writes the page of the results at hand, of the commit that was measured last.
+    #[arg(long, conflicts_with_all = ["quick", "anew", "cell"])]
+    so_far: bool,
     /// Peers that run at once, in as many matches as that allows. Default: 24, and 32 for --quick.
     #[arg(long)]
     peers_at_once: Option<usize>,
@@ -121,6 +124,10 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut tuned = Vec::new();
     let mut searched = field.rows(&search);
     searched.sort_by_key(|row| (row.cell, row.contestant.kind));
+    // What a part of a search finds is not what the whole of it would.
+    if !field.has_all(&search) {
+        searched.clear();
+    }
     for of_library in searched.chunk_by(|one, other| {
         one.cell == other.cell && one.contestant.kind == other.contestant.kind
     }) {
@@ -141,6 +148,8 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     for (claim, _) in &verdicts {
         println!("{claim}");
     }
+    let left = equal.iter().filter(|job| !field.has(job)).count();
+    let so_far = (left > 0).then(|| (equal.len() - left, equal.len()));
     let all: Vec<Job> = equal.into_iter().chain(tuned).collect();
     let days = field.results.days(&all);
     let (first, last) = days.ok_or("nothing was measured")?;
@@ -149,6 +158,7 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         days: (first.to_owned(), last.to_owned()),
         arguments: if arguments.quick { "--quick" } else { "" }.to_owned(),
         peers_at_once: field.peers_at_once,
+        so_far,
         equal: rows_equal,
         tuned: rows_tuned,
     };
@@ -180,6 +190,8 @@ struct Field {
     work: PathBuf,
     out: PathBuf,
     peers_at_once: usize,
+    /// Matches without a result are not played.
+    so_far: bool,
     begun: Instant,
 }
 
@@ -194,21 +206,37 @@ impl Field {
             .ok_or("a program without a folder")?;
         let work = target.join("rivals");
         std::fs::create_dir_all(&work)?;
-        let commit = commit(root);
+        let results = work.join("results.jsonl");
+        let commit = match arguments.so_far {
+            true => results::newest_commit(&results)?.ok_or("nothing was measured")?,
+            false => commit(root),
+        };
         Ok(Field {
-            results: Results::open(&work.join("results.jsonl"), &commit, arguments.anew)?,
+            results: Results::open(&results, &commit, arguments.anew)?,
             commit,
             work,
             out: arguments.out.clone().unwrap_or_else(|| root.join("docs")),
             peers_at_once: arguments.peers_at_once.unwrap_or(peers_at_once).max(8),
+            so_far: arguments.so_far,
             begun: Instant::now(),
         })
     }
 
+    fn has(&self, job: &Job) -> bool {
+        self.results.get(job).is_some()
+    }
+
+    fn has_all(&self, jobs: &[Job]) -> bool {
+        jobs.iter().all(|job| self.has(job))
+    }
+
     /// Plays those matches that have no result yet, as many at once as there is room for.
     fn play(&mut self, part: &str, jobs: &[Job]) -> Result<(), Box<dyn Error>> {
+        if self.so_far {
+            return Ok(());
+        }
         let mut left: Vec<Job> = jobs.to_vec();
-        left.retain(|job| self.results.get(job).is_none());
+        left.retain(|job| !self.has(job));
         let lasts = |job: &Job| (job.warm_up + job.seconds + BESIDE_S) * job.cell.players as u64;
         let minutes = left.iter().map(lasts).sum::<u64>() as f64 / 60.0 / self.peers_at_once as f64;
         let (left_count, all) = (left.len(), jobs.len());

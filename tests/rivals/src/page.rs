@@ -18,6 +18,8 @@ pub struct Page {
     pub arguments: String,
     /// Peers that ran at once.
     pub peers_at_once: usize,
+    /// Matches of equal cadence that are played, and that there are, where that is not the same.
+    pub so_far: Option<(usize, usize)>,
     /// Rows of equal cadence.
     pub equal: Vec<Row>,
     /// Rows of tuned libraries.
@@ -69,6 +71,12 @@ impl Page {
         );
         if arguments.contains("--quick") {
             text += SHORTENED;
+        }
+        if let Some((played, of)) = self.so_far {
+            text += &format!(
+                " So far {played} of {of} matches of equal cadence are played. Each row says with how many seeds; the \
+                 command goes on with the others."
+            );
         }
         let crowded = self.equal.iter().chain(&self.tuned);
         let crowded = crowded.filter(|row| row.is_crowded()).count();
@@ -244,6 +252,7 @@ mod tests {
             days: ("2000-01-02".to_owned(), "2000-01-03".to_owned()),
             arguments: "--quick".to_owned(),
             peers_at_once: 24,
+            so_far: Some((3, 900)),
             equal: vec![
                 row("ours-200x2"),
                 row("ggrs-gated-200d1"),
@@ -256,6 +265,7 @@ mod tests {
             "abcdef",
             "2000-01-02 to 2000-01-03",
             "--quick",
+            "So far 3 of 900 matches",
             "| 2p-50ms-1 | ours-200x2 | 300 | 300 (300–300) |",
             "| 2p-50ms-1 | ggrs-gated-200d2 |",
             "1 of 1 × 15 s, shortened",

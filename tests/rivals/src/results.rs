@@ -1,5 +1,6 @@
 //! Results in a file, a line for each match, so that a measurement is resumed where it was left.
 
+use crate::link::Cell;
 use crate::run::{Job, Measured};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -102,6 +103,21 @@ impl Results {
     }
 }
 
+/// The commit of the newest result in a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn newest_commit(path: &Path) -> io::Result<Option<String>> {
+    let text = std::fs::read_to_string(path)?;
+    let mut lines = text.lines().rev();
+    Ok(lines.find_map(|line| {
+        let line: Line = serde_json::from_str(line).ok()?;
+        let words: Vec<&str> = line.key.split(' ').collect();
+        let cell = words.iter().position(|word| word.parse::<Cell>().is_ok())?;
+        Some(words[..cell].join(" "))
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +153,8 @@ mod tests {
         assert_eq!(results.days(&[job]), Some(("2000-01-02", "2000-01-02")));
         assert!(results.get(&Job { seconds: 15, ..job }).is_none());
         assert!(results.get(&Job { seed: 2, ..job }).is_none());
+        let newest = newest_commit(&path).expect("a file");
+        assert_eq!(newest.as_deref(), Some("abc"));
         assert!(
             Results::open(&path, "abd", false)
                 .expect("a file")
