@@ -4,7 +4,7 @@ use super::paxos::{
     Effect, Holding, Input, Message, Peers, Promise, RECENT, Readmission, View, can_do_without,
     first_of_hash, is_unlike,
 };
-use super::vote_log::DOUBTED_AFTER;
+use super::vote_log::{DOUBTED_AFTER, Delivering};
 use super::{Membership, Surroundings};
 use crate::LogHash;
 use crate::log::{Accepted, RosterChange, Value};
@@ -12,6 +12,9 @@ use crate::session::facts::Fact;
 use crate::session::ledger::{Batches, Ledger};
 use crate::sign::Signer;
 use std::time::Duration;
+
+/// An attempt that one other peer alone follows holds it up for so long.
+const UNFOLLOWED: Duration = DOUBTED_AFTER;
 
 /// What follows from a part in a roster change, in order.
 pub(crate) enum Action {
@@ -342,7 +345,10 @@ impl Membership {
         let joiner = self.joiner(around, ledger);
         let to_go = self.to_go(around, ledger);
         self.votes.note_to_go(to_go);
-        let cause = self.epochs.is_changing() || joiner.is_some() || !to_go.is_empty();
+        let cause = self.epochs.is_changing()
+            || joiner.is_some()
+            || !to_go.is_empty()
+            || !self.frozen_alone(around, ledger).is_empty();
         let alone = self.epochs.voters().members().len() == 1 && joiner.is_none();
         // An attempt of a peer that a quorum wants to go comes to nothing.
         let unwanted = self.votes.still_unwanted(self.epochs.voters());
@@ -358,6 +364,18 @@ impl Membership {
             actions.extend(self.handle(Input::Coordinate, around, ledger, signer));
         }
         (actions, begins)
+    }
+
+    /// The voters that turns have waited for since long, as they have promised in attempts that this peer knows nothing of:
+    /// a hostile peer may begin one with a single other peer. A change with all of them ends that.
+    fn frozen_alone(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
+        let stalled = around.stalled_since.filter(|_| !self.epochs.is_changing());
+        if stalled.is_none_or(|since| around.now < since + UNFOLLOWED) {
+            return Peers::default();
+        }
+        let complete = ledger.window.complete();
+        let missing = self.voting(|at| !ledger.batches.has(at, complete));
+        missing.and(self.votes.promised_after(self.epochs.paxos.promised()))
     }
 
     /// Tells all of joiners that follow and have reached only others: what is proposed is accepted by the peers that were
@@ -414,8 +432,12 @@ impl Membership {
             true => voters.members().without(refused.or(unwanted)),
             false => Peers::default(),
         };
-        let round = self.epochs.paxos.round();
-        self.votes.next_undelivered(asks, round, around.now)
+        self.votes.next_undelivered(&Delivering {
+            voters,
+            asks,
+            in_turn: self.first_in_turn(around, ledger),
+            now: around.now,
+        })
     }
 
     /// Tells this peer's part in the agreement of a vote.

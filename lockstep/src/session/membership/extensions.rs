@@ -1,8 +1,8 @@
 //! Extensions: players vote to wait longer for a peer that turns wait for, before the others decide to go on without it.
 //!
-//! A vote is part of a peer's status. So many votes as a quorum has given lengthen the suspicion time and the stall budget
-//! of all peers in this stall, from the time on that the quorum has given them: all peers learn of that at about the same
-//! time, while a peer that stood still dates the stall later. What is decided by then stays decided: an extension only ever
+//! A vote is part of a peer's status. Each vote that a quorum has given lengthens the suspicion time and the stall budget
+//! of all peers in this stall. The time counts from the quorum's vote, of which all learn at about the same time: a peer
+//! that stood still dates the stall later. What is decided by then stays decided: an extension only ever
 //! delays a suspicion.
 
 use super::paxos::{Peers, Voters};

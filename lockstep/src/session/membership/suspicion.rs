@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// A peer is given back such a part of the time that passes: a tenth.
 const GIVEN_BACK: u32 = 10;
-/// A peer that has so much of it left is not begun without, but gone without where another one begins: clocks of peers
-/// that wait for the same are not quite the same.
+/// With so much of its stall budget left, a peer is removed only by a change that another peer begins: clocks of peers that
+/// wait for the same are not quite the same.
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
 /// A peer is charged no more: what it is given back while the others keep it, after they had reason to remove it, counts.
 const MOST_CHARGED: Duration = STALL_BUDGET.saturating_add(Duration::from_millis(500));

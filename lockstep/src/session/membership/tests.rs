@@ -1,5 +1,6 @@
 use super::paxos::{Holding, Message, Promise};
 use super::*;
+use crate::log::fixture::bundle;
 use crate::log::{Ballot, RosterChange};
 use crate::session::ledger::fixture::{ledger, ledger_of, signer};
 
@@ -55,8 +56,12 @@ const FURTHER: Holding = Holding {
 
 /// What a peer of three promises in a round of peer 0: of each peer it holds this.
 fn promise(round: u32, holding: Holding) -> Message {
+    promise_in(Ballot { round, peer: 0 }, holding)
+}
+
+fn promise_in(ballot: Ballot, holding: Holding) -> Message {
     Message::Promise(Promise {
-        ballot: Ballot { round, peer: 0 },
+        ballot,
         holdings: vec![holding; 3],
         complete: 0,
         hashes: vec![ledger(3).window.newest()],
@@ -187,5 +192,33 @@ fn a_late_coordinator_is_answered_once_a_quorum_has_answered_it() {
         };
         assert!(!answers_it(2, &Message::Prepare(ballot)));
         assert_eq!([2, 1].map(|by| answers_it(by, &promise)), answers);
+    }
+}
+
+#[test]
+fn an_attempt_that_one_peer_alone_follows_is_followed_by_one_of_all() {
+    let mut ledger = ledger_of(0, 3);
+    // No turn before the command delay needs a batch.
+    (0..2).for_each(|turn| ledger.window.push(&bundle(turn)));
+    let ballot = |round| Ballot { round, peer: 2 };
+    for (promised, begins) in [(true, [false, true]), (false, [false; 2])] {
+        let mut membership = membership(&ledger);
+        // This peer never hears of the attempt in round 13: a later vote of that peer has taken its place.
+        let prepare = Message::Prepare(ballot(1_000_000));
+        membership.votes.post(0, 2, prepare, [0; 64]);
+        if promised {
+            let promise = promise_in(ballot(13), Holding::default());
+            membership.votes.post(0, 1, promise, [0; 64]);
+        }
+        let begun = [999, 1_000].map(|ms| {
+            let around = Surroundings {
+                now: Duration::from_millis(ms),
+                stalled_since: Some(Duration::ZERO),
+                ..around()
+            };
+            while membership.next_undelivered(&around, &ledger).is_some() {}
+            membership.coordinate(&around, &ledger, &signer(0)).1
+        });
+        assert_eq!(begun, begins, "promised: {promised}");
     }
 }

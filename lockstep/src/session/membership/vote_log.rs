@@ -10,17 +10,31 @@ use std::time::Duration;
 const AHEAD: u32 = 4;
 /// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
 const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
-/// What a peer says in an attempt of its own that is further ahead waits until others tell of such rounds, too. So no peer
-/// leads another one further away from the others than they can follow.
-const ROUNDS_AT_ONCE: u32 = 12;
+/// So many rounds are taken up for each second of an epoch. What is said of later ones waits: all peers are led at most as
+/// far, and rounds do not run out for days. Correct peers need no more than one in half a second.
+const ROUNDS_PER_S: u32 = 4_096;
+/// The peer whose turn it is may begin so many more. So other peers leave it rounds in which the others follow.
+const IN_TURN: u32 = 64;
 /// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// What a promise tells of may be on its way for so long, over links that lose much.
 pub(super) const DOUBTED_AFTER: Duration = Duration::from_secs(1);
 
+/// What the next vote to deliver depends on.
+pub(super) struct Delivering {
+    pub voters: Voters,
+    /// Voters with attempts that are taken up.
+    pub asks: Peers,
+    /// The peer whose turn it is to begin one.
+    pub in_turn: Option<u8>,
+    pub now: Duration,
+}
+
 pub(super) struct VoteLog {
     me: u8,
     epoch: u32,
+    /// When the epoch began here.
+    began: Duration,
     /// The newest vote of each kind by each peer: its epoch, its author, and the kind.
     votes: BTreeMap<(u32, u8, u8), Vote>,
     /// By voter, the peers that it wants to go, by all that it has promised in this epoch.
@@ -84,6 +98,7 @@ impl VoteLog {
         VoteLog {
             me,
             epoch,
+            began: now,
             votes: BTreeMap::new(),
             against: BTreeMap::new(),
             prepared: BTreeMap::from([(me, now)]),
@@ -95,7 +110,7 @@ impl VoteLog {
     }
 
     pub(super) fn begin_epoch(&mut self, epoch: u32, now: Duration) {
-        self.epoch = epoch;
+        (self.epoch, self.began) = (epoch, now);
         self.votes.retain(|(of, ..), _| *of >= epoch);
         // Votes of this epoch may have come before it began here.
         self.against = self.newest_against();
@@ -156,13 +171,17 @@ impl VoteLog {
     /// The next vote that the own part in the agreement has not been told of. Other peers' attempts wait until there is a
     /// reason to freeze, and until it is their turn; those of the peers in `asks` are taken up. What is said in a ballot
     /// waits until its peer has begun it: rounds that no peer begins would leave begun rounds behind.
-    pub(super) fn next_undelivered(
-        &mut self,
-        asks: Peers,
-        round: u32,
-        now: Duration,
-    ) -> Option<(u8, Message)> {
+    pub(super) fn next_undelivered(&mut self, seen: &Delivering) -> Option<(u8, Message)> {
         let (epoch, me) = (self.epoch, self.me);
+        let Delivering { asks, now, .. } = *seen;
+        let furthest = self.furthest_round(seen);
+        let is_far = |ballot: Ballot| {
+            let more = match seen.in_turn == Some(ballot.peer) {
+                true => IN_TURN,
+                false => 0,
+            };
+            ballot.round > furthest.saturating_add(more)
+        };
         let prepared = &self.prepared;
         let waits = |from: u8| {
             let soon = prepared
@@ -170,7 +189,6 @@ impl VoteLog {
                 .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
             !asks.contains(from) || soon
         };
-        let is_far = |ballot: Ballot| ballot.round > round.saturating_add(ROUNDS_AT_ONCE);
         let begun = self.of_kind(PREPARE);
         let begun: Vec<Ballot> = begun.map(|(_, vote)| vote.message.ballot()).collect();
         let open = self.votes.range_mut((epoch, 0, 0)..(epoch + 1, 0, 0));
@@ -178,7 +196,7 @@ impl VoteLog {
             let ballot = vote.message.ballot();
             let waits = match vote.message {
                 Message::Request(..) => false,
-                _ if *from == ballot.peer && *from != me && is_far(ballot) => true,
+                _ if *from != me && is_far(ballot) => true,
                 Message::Prepare(_) => *from != me && waits(*from),
                 _ => !begun
                     .iter()
@@ -192,17 +210,40 @@ impl VoteLog {
         if let Message::Prepare(ballot) = next.1 {
             self.prepared.insert(next.0, now);
             let before = self.attempted.get(&next.0).map(|(before, _)| *before);
-            let owing = before.map(|before| self.silent_since(before));
+            let owing = before.map(|before| self.silent_since(before, furthest));
             let attempt = (ballot, owing.unwrap_or_default());
             self.attempted.insert(next.0, attempt);
         }
         Some(next)
     }
 
-    /// The peers that have promised nothing in this attempt of a coordinator, or in a later one of any.
-    fn silent_since(&self, ballot: Ballot) -> Peers {
+    /// The last round that is taken up: a later one counts where the voters that have come to earlier ones only are no quorum.
+    fn furthest_round(&self, seen: &Delivering) -> u32 {
+        let seconds = seen.now.saturating_sub(self.began).as_secs() + 1;
+        let by_time = seconds.saturating_mul(u64::from(ROUNDS_PER_S));
+        let by_time = u32::try_from(by_time).unwrap_or(u32::MAX);
+        let told = || {
+            let votes = self.current().map(|(from, vote)| (from, &vote.message));
+            let votes = votes.filter(|(_, message)| !matches!(message, Message::Request(..)));
+            votes.map(|(from, message)| (from, message.ballot().round))
+        };
+        let is_common = |round: &u32| {
+            let come = told().filter(|(_, of)| of >= round);
+            let come = come.map(|(from, _)| from).collect();
+            !seen.voters.is_quorum(seen.voters.members().without(come))
+        };
+        let later = told().map(|(_, round)| round);
+        let later = later.filter(|round| *round > by_time).filter(is_common);
+        later.max().unwrap_or(by_time)
+    }
+
+    /// The peers that have promised nothing in this attempt of a coordinator, or in a later one of any up to this round.
+    fn silent_since(&self, ballot: Ballot, furthest: u32) -> Peers {
         let promised = self.of_kind(PROMISE);
-        let promised = promised.filter(|(_, vote)| vote.message.ballot() >= ballot);
+        let promised = promised.filter(|(_, vote)| {
+            let of = vote.message.ballot();
+            of >= ballot && of.round <= furthest
+        });
         Peers::first(MAX_PEERS).without(promised.map(|(from, _)| from).collect())
     }
 
@@ -271,6 +312,13 @@ impl VoteLog {
         later.map(|(from, _)| from).collect()
     }
 
+    /// The peers that have promised last in a later ballot than this one.
+    pub(super) fn promised_after(&self, ballot: Option<Ballot>) -> Peers {
+        let later = self.of_kind(PROMISE).filter(|(_, vote)| vote.delivered);
+        let later = later.filter(|(_, vote)| Some(vote.message.ballot()) > ballot);
+        later.map(|(from, _)| from).collect()
+    }
+
     /// Whether a quorum has answered the newest attempt of a peer.
     pub(super) fn is_answered_by_quorum(&self, of: u8, voters: Voters, peers: usize) -> bool {
         let begun = self.votes.get(&(self.epoch, of, PREPARE));
@@ -286,12 +334,12 @@ impl VoteLog {
 
     /// The voters that have promised in this ballot, or in a later one, as far as others have passed it on. What no
     /// coordinator would take for a promise is none: it tells of as many holdings as there are `peers`, in a ballot that
-    /// was begun.
+    /// was begun, and not too far ahead.
     pub(super) fn promised_in(&self, ballot: Ballot, peers: usize) -> Peers {
         let counts = |vote: &Vote| {
             let whole = matches!(&vote.message, Message::Promise(promise) if promise.holdings.len() == peers);
             let of = vote.message.ballot();
-            whole && of >= ballot && self.has_begun(of)
+            whole && of >= ballot && vote.delivered && self.has_begun(of)
         };
         let promised = self.of_kind(PROMISE).filter(|(_, vote)| counts(vote));
         promised.map(|(from, _)| from).collect()
@@ -380,236 +428,4 @@ fn unwanted_by_quorum(voters: Voters, against: &BTreeMap<u8, Peers>) -> Peers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::paxos::{Readmission, Request};
-    use super::*;
-    use crate::Incarnation;
-
-    fn request(peer: u8) -> Message {
-        let request = Request {
-            joins: Readmission {
-                peer,
-                incarnation: Incarnation([50; 16]),
-            },
-            turns: 100,
-            signature: ([0; 32], [0; 32]),
-        };
-        Message::Request(1, request)
-    }
-
-    fn prepare(round: u32, peer: u8) -> Message {
-        Message::Prepare(Ballot { round, peer })
-    }
-
-    fn promise(ballot: Ballot, unwanted: Peers) -> Message {
-        Message::Promise(Promise {
-            ballot,
-            holdings: Vec::new(),
-            complete: 0,
-            hashes: Vec::new(),
-            accepted: None,
-            unwanted,
-        })
-    }
-
-    #[test]
-    fn a_promise_is_doubted_once_what_it_tells_of_is_long_overdue() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        let (second, none) = (Duration::from_secs(1), Peers::default());
-        let (early, both) = (Peers(0b010), Peers(0b110));
-        let promise = |log: &mut VoteLog, round| {
-            for from in both.iter() {
-                let promise = promise(Ballot { round, peer: 0 }, none);
-                log.post(1, from, promise, [0; 64]);
-            }
-        };
-        promise(&mut log, 1);
-        log.note_doubted(early, second);
-        log.note_doubted(both, second * 3 / 2);
-        log.note_doubted(both, second * 2);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), early);
-        log.note_doubted(both, second * 5 / 2);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), both);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER * 2), none);
-        // What comes so late counts with the next promise.
-        log.note_doubted(none, second * 3);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), both);
-        promise(&mut log, 2);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), none);
-        // A doubt that was over begins anew, another one goes on.
-        log.note_doubted(both, second * 4);
-        log.note_doubted(both, second * 9 / 2);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), none);
-        promise(&mut log, 3);
-        log.note_doubted(early, second * 5);
-        assert_eq!(log.doubted_for(DOUBTED_AFTER), early);
-    }
-
-    #[test]
-    fn a_later_run_of_a_joiner_is_news_with_fewer_turns() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        log.post(1, 1, request(2), [0; 64]);
-        assert!(!log.is_news(1, 1, &request(2)));
-        let Message::Request(number, mut later) = request(2) else {
-            unreachable!("it is a request");
-        };
-        later.joins.incarnation = Incarnation([51; 16]);
-        later.turns -= 2;
-        assert!(log.is_news(1, 1, &Message::Request(number + 1, later)));
-    }
-
-    #[test]
-    fn of_two_promises_in_one_ballot_all_keep_the_same() {
-        let [one, other] = [0b01, 0b10].map(|of| promise(Ballot { round: 1, peer: 0 }, Peers(of)));
-        let kept = [[&one, &other], [&other, &one]].map(|told| {
-            let mut log = VoteLog::new(0, 1, Duration::ZERO);
-            for promise in told {
-                if log.is_news(1, 2, promise) {
-                    log.post(1, 2, promise.clone(), [0; 64]);
-                }
-            }
-            let (_, kept) = log.current().next().expect("there is one");
-            kept.message.clone()
-        });
-        assert_eq!(kept[0], kept[1]);
-        let later = promise(Ballot { round: 2, peer: 0 }, Peers(0));
-        assert!(version(&one).lacks(version(&later)) && version(&other).lacks(version(&later)));
-    }
-
-    #[test]
-    fn the_requests_of_two_joiners_are_both_kept() {
-        let topics = [2, 3].map(|peer| topic(1, 0, &request(peer)));
-        assert_ne!(topics[0], topics[1]);
-        let ballot = Ballot { round: 1, peer: 0 };
-        let others = [
-            Message::Prepare(ballot),
-            Message::Accept(ballot, Value::of(Peers(1), 1)),
-        ];
-        assert!(
-            others
-                .iter()
-                .all(|other| !topics.contains(&topic(1, 0, other)))
-        );
-    }
-
-    #[test]
-    fn an_attempt_waits_for_a_reason_and_for_the_one_before() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        log.post(1, 2, prepare(1, 2), [0; 64]);
-        let (none, peer) = (Peers::default(), Peers(0b100));
-        assert!(log.is_asked() && log.has_undelivered());
-        assert_eq!(log.next_undelivered(none, 0, Duration::ZERO), None);
-        let next = log.next_undelivered(peer, 0, Duration::ZERO);
-        assert_eq!(next, Some((2, prepare(1, 2))));
-        log.post(1, 2, prepare(2, 2), [0; 64]);
-        assert_eq!(log.next_undelivered(peer, 1, Duration::ZERO), None);
-        assert!(log.next_undelivered(peer, 1, ATTEMPTS_EVERY).is_some());
-    }
-
-    #[test]
-    fn a_peer_alone_leads_no_other_far_ahead() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        let peer = Peers(0b100);
-        let far = Ballot { round: 40, peer: 2 };
-        for message in [prepare(40, 2), promise(far, Peers::default())] {
-            log.post(1, 2, message, [0; 64]);
-        }
-        let now = ATTEMPTS_EVERY;
-        assert_eq!(log.next_undelivered(peer, 2, now), None);
-        let another = promise(far, Peers::default());
-        log.post(1, 1, another.clone(), [0; 64]);
-        assert_eq!(log.next_undelivered(peer, 2, now), Some((1, another)));
-        // By now this peer has heard of the round.
-        assert!(log.next_undelivered(peer, 40, now).is_some());
-        assert!(log.next_undelivered(peer, 40, now).is_some());
-        assert!(!log.has_undelivered());
-    }
-
-    #[test]
-    fn peers_that_owe_a_promise_owe_it_in_the_next_attempt_as_well() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        let coordinator = Peers(0b100);
-        let attempt = |log: &mut VoteLog, round: u32, promises: &[u8]| {
-            log.post(1, 2, prepare(round, 2), [0; 64]);
-            let now = ATTEMPTS_EVERY * round;
-            while log.next_undelivered(coordinator, round, now).is_some() {}
-            for from in promises {
-                let promise = promise(Ballot { round, peer: 2 }, Peers::default());
-                log.post(1, *from, promise, [0; 64]);
-            }
-            log.owed(2).and(Peers::first(4))
-        };
-        assert_eq!(attempt(&mut log, 1, &[0, 2, 3]), Peers::default());
-        assert_eq!(attempt(&mut log, 2, &[0, 1, 2]), Peers(0b0010));
-        assert_eq!(attempt(&mut log, 3, &[]), Peers(0b1000));
-        assert_eq!(log.owed(0), Peers::default());
-        log.begin_epoch(2, Duration::ZERO);
-        assert_eq!(log.owed(2), Peers::default());
-    }
-
-    #[test]
-    fn the_next_attempt_is_soon_again_where_another_peer_is_to_go() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        for _ in 0..5 {
-            log.count_attempt();
-        }
-        let none = Peers::default();
-        assert!(!log.is_retry_due(none, RETRY * 4) && log.is_retry_due(none, RETRY * 5));
-        log.note_to_go(Peers(0b100));
-        assert!(log.is_retry_due(none, RETRY));
-        (0..3).for_each(|_| log.count_attempt());
-        // One that comes and goes does not count each time.
-        log.note_to_go(Peers::default());
-        log.note_to_go(Peers(0b100));
-        assert!(!log.is_retry_due(none, RETRY * 2));
-    }
-
-    #[test]
-    fn an_attempt_of_a_peer_that_is_to_go_does_not_put_off_the_next() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        let other = Peers(0b100);
-        log.post(1, 2, prepare(1, 2), [0; 64]);
-        assert!(log.next_undelivered(other, 0, RETRY / 2).is_some());
-        assert!(!log.is_retry_due(Peers::default(), RETRY));
-        assert!(log.is_retry_due(other, RETRY));
-        log.post(1, 0, prepare(2, 0), [0; 64]);
-        assert!(log.next_undelivered(other, 1, RETRY).is_some());
-        assert!(!log.is_retry_due(other, RETRY * 2 - Duration::from_nanos(1)));
-    }
-
-    #[test]
-    fn a_voter_is_unwanted_while_the_newest_promises_of_a_quorum_say_so() {
-        let promise = |round, unwanted| promise(Ballot { round, peer: 0 }, unwanted);
-        let voters = Voters::new(Peers::first(3));
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        log.post(1, 0, promise(1, Peers(0b100)), [0; 64]);
-        assert_eq!(log.still_unwanted(voters), Peers::default(), "one of three");
-        log.post(1, 1, promise(1, Peers(0b100)), [0; 64]);
-        assert_eq!(log.still_unwanted(voters), Peers(0b100));
-        log.post(1, 1, promise(2, Peers::default()), [0; 64]);
-        assert_eq!(log.still_unwanted(voters), Peers::default());
-        assert_eq!(log.unwanted_by_quorum(voters), Peers(0b100));
-
-        log.post(2, 0, promise(1, Peers(0b10)), [0; 64]);
-        log.post(2, 2, promise(1, Peers(0b10)), [0; 64]);
-        log.begin_epoch(2, Duration::ZERO);
-        let early = log.unwanted_by_quorum(voters);
-        assert_eq!(early, Peers(0b10), "promises from before it began here");
-    }
-
-    #[test]
-    fn a_vote_of_an_epoch_to_come_waits_and_an_older_one_goes() {
-        let mut log = VoteLog::new(0, 1, Duration::ZERO);
-        assert!(log.is_news(2, 1, &prepare(1, 1)) && !log.is_news(0, 1, &prepare(1, 1)));
-        assert!(!log.keeps(1 + AHEAD + 1));
-        log.post(2, 0, prepare(1, 0), [0; 64]);
-        log.post(1, 0, prepare(1, 0), [0; 64]);
-        assert!(!log.is_news(2, 0, &prepare(1, 0)) && log.is_news(2, 0, &prepare(2, 0)));
-        log.begin_epoch(2, Duration::ZERO);
-        assert!(
-            log.next_undelivered(Peers::default(), 0, Duration::ZERO)
-                .is_some()
-        );
-        assert!(!log.has_undelivered());
-    }
-}
+mod tests;

@@ -50,7 +50,7 @@ fn promising(
 }
 
 /// A promise in this ballot of a peer that holds nothing.
-fn promise_in(ballot: Ballot, peers: usize) -> Promise {
+pub(super) fn promise_in(ballot: Ballot, peers: usize) -> Promise {
     Promise {
         ballot,
         holdings: vec![Holding::default(); peers],
@@ -454,7 +454,7 @@ fn a_vote_in_the_name_of_another_member_is_refused() {
 }
 
 /// Sends no batch of its own.
-fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(change_batches(channel, bytes, me as u8, |_| None))
 }
 

@@ -44,9 +44,6 @@ pub use message::{Holding, Message, Promise, Request};
 use crate::LogHash;
 use std::collections::BTreeMap;
 
-/// A round that is further ahead is none that correct coordinators have come to: it would only use up the numbers.
-const ROUNDS_AHEAD: u32 = 1_000;
-
 /// One peer's part in the roster change that ends one epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roster {
@@ -212,10 +209,7 @@ impl Roster {
         match input {
             Input::Coordinate => self.coordinate(&mut out),
             Input::Heard(_, Message::Request(..)) => {}
-            Input::Heard(from, message)
-                if self.voters.members().contains(from)
-                    && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
-            {
+            Input::Heard(from, message) if self.voters.members().contains(from) => {
                 self.round = self.round.max(message.ballot().round);
                 match message {
                     Message::Prepare(ballot) if ballot.peer == from => {
