@@ -310,6 +310,30 @@ fn a_guest_that_enters_again_has_another_share_and_gives_up_some_time() {
 }
 
 #[test]
+fn a_lobby_that_lasts_forgets_no_attempt_that_may_have_shown_a_share() {
+    let mut net = Net::new(2, Plan::default(), None);
+    for (entry, attempts) in [(0, 10), (1, 0), (2, 6), (3, 1)] {
+        assert_eq!(net.end_of(1), None, "entry {entry}");
+        let link = LinkId(entry);
+        commits_by(&mut net, link);
+        net.run(net.now() + Duration::from_secs(61));
+        for attempt in 0..attempts {
+            let bytes = Control::Unlock { attempt }.encode();
+            let channel = Channel::Control;
+            let input = Input::Received {
+                link,
+                channel,
+                bytes: &bytes,
+            };
+            net.input(1, input);
+        }
+        let why = LinkError::Closed;
+        net.input(1, Input::LinkDown { link, why });
+    }
+    assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
+}
+
+#[test]
 fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
     let unlock = |net: &mut Net, attempt| {
         let unlock = Control::Unlock { attempt };

@@ -11,7 +11,8 @@ use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 use std::time::Duration;
 
-/// Attempts that may fail before a guest gives up, from when it came first.
+/// Attempts that may fail before a guest gives up, from when it came first. Attempts of lobbies that ended soon are forgotten
+/// once a lobby has lasted; attempts at which the roster was locked never are.
 pub(super) const MOST_ATTEMPTS: u32 = 16;
 /// How long the load barrier waits for links to the other guests; after it they are reached by others.
 const MESH_WAIT: Duration = Duration::from_secs(3);
@@ -91,6 +92,11 @@ impl Agreement {
     /// The attempts that this peer was part of.
     pub(super) fn attempts(&self) -> u32 {
         self.attempt - self.came_at + 1
+    }
+
+    /// How many of them may have shown this peer's share to the host: all but one in which peers still gather.
+    pub(super) fn locked(&self) -> u32 {
+        self.attempts() - u32::from(self.is_gathering())
     }
 
     pub(super) fn terms(&self) -> &Terms {
@@ -495,6 +501,7 @@ mod tests {
             commitments.push(agreement.commitment());
         }
         assert!(!agreement.begin_anew());
+        assert_eq!((agreement.attempts(), agreement.locked()), (17, 16));
         commitments.sort_unstable();
         commitments.dedup();
         assert_eq!(commitments.len(), 17, "no share is used twice");

@@ -24,7 +24,7 @@ use std::time::Duration;
 const PLACE_WITHIN: Duration = Duration::from_secs(3);
 /// Round trips are told up to this length, in milliseconds.
 pub(super) const MAX_RTT_MS: u16 = 3_000;
-/// A lobby that lasts for longer counts no attempts of those before: it may be open for a day, and links break.
+/// Once a lobby has lasted for longer, earlier ones that ended soon are forgotten: it may be open for a day, and links break.
 const BRIEF: Duration = Duration::from_secs(60);
 /// A host cannot put the beginning off for longer.
 const BEGIN_WITHIN: Duration = Duration::from_secs(10);
@@ -42,8 +42,9 @@ pub(in crate::session::lobby) struct Newcomer {
     place_until: Option<Duration>,
     /// On the start, once the host has admitted this peer.
     agreement: Option<Agreement>,
-    /// The attempts of agreements before.
-    attempts: u32,
+    /// Attempts of agreements before: at which the roster was locked, and of lobbies that ended soon.
+    locked: u32,
+    brief: u32,
     /// Since when the host has let this peer in.
     in_since: Duration,
     seats: Vec<Seat>,
@@ -73,7 +74,8 @@ impl Newcomer {
             answer_by: None,
             place_until: None,
             agreement: None,
-            attempts: 0,
+            locked: 0,
+            brief: 0,
             in_since: core.now,
             seats: Vec::new(),
             names: BTreeMap::new(),
@@ -105,14 +107,15 @@ impl Newcomer {
     fn begin_anew(&mut self, core: &mut Core) -> Step {
         if let Some(agreement) = self.agreement.take() {
             let lasted = core.now.saturating_sub(self.in_since);
-            self.attempts = match lasted < BRIEF {
-                true => self.attempts + agreement.attempts(),
+            self.locked += agreement.locked();
+            self.brief = match lasted < BRIEF {
+                true => self.brief + agreement.attempts() - agreement.locked(),
                 false => 0,
             };
             let (peers, terms) = (Vec::new(), *agreement.terms());
             core.event(Event::Lobby { peers, terms });
         }
-        if self.attempts > MOST_ATTEMPTS {
+        if self.locked + self.brief > MOST_ATTEMPTS {
             return Step::End(EndReason::LobbyClosed);
         }
         self.own.share = core.draw();
@@ -203,7 +206,8 @@ impl Newcomer {
             build: self.own.build.clone(),
         };
         self.in_since = core.now;
-        let attempt = (attempt, MOST_ATTEMPTS - self.attempts);
+        let may_fail = MOST_ATTEMPTS - self.locked - self.brief;
+        let attempt = (attempt, may_fail);
         self.agreement = Some(Agreement::new(match_id, own, offer, attempt));
         self.tell_ready(core);
         Step::Stay
