@@ -18,7 +18,8 @@ use crate::Live;
 ///
 /// Call [`issue`](Self::issue) when the player acts, [`poll`](Self::poll) once a frame, and draw
 /// [`world`](Self::world). A panic of the world ends the match for this peer, with
-/// [`EndReason::WorldFault`](crate::EndReason::WorldFault) and a report, and not the process. Dropping a live match does not leave it: see [`Live`](crate::Live).
+/// [`EndReason::WorldFault`](crate::EndReason::WorldFault) and a report, and not the process, unless the game's profile
+/// says `panic = "abort"`. Dropping a live match does not leave it: see [`Live`](crate::Live).
 pub struct Match<
     S: Simulation,
     #[cfg(feature = "live")] T: TurnSource = Live,
@@ -248,7 +249,9 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
 
     /// As [`poll`](Self::poll); `seen` runs after every tick: keep the previous positions, play the effects.
     pub fn poll_each_tick(&mut self, mut seen: impl FnMut(&S, &[S::Effect])) -> Vec<Event> {
-        let give_up_at = self.now().saturating_add(self.budget);
+        // Without any time it would never begin.
+        let budget = self.budget.max(Duration::from_millis(1));
+        let give_up_at = self.now().saturating_add(budget);
         loop {
             if let Some(turn) = &self.turn {
                 let turn = turn.bundle.turn;

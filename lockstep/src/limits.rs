@@ -48,9 +48,9 @@ pub struct Limits {
     /// end. An eighth of them may come from one address. Default 128.
     pub unproved_links: u32,
     /// How long a peer may take to answer: to prove its key where it was dialled, and each step of the lobby's end. A
-    /// stranger that has dialled has 3 s at most to prove a key. Default 10 s.
+    /// stranger that has dialled has 3 s at most to prove a key. Default 10 s. More than a year counts as a year.
     pub handshake: Duration,
-    /// Turns a world may lie behind its session before the session stops completing more. Default 600.
+    /// Turns a world may lie behind its session before the session stops completing more. Default 600; at least 1.
     pub unexecuted_turns: u32,
     /// Faults of one peer that are reported before its link is closed. Default 64.
     pub faults_per_peer: u32,

@@ -50,12 +50,13 @@ pub struct Config {
     pub network: Option<Network>,
     /// Fixes this peer's share of the match seed.
     pub seed: Option<u64>,
-    /// How long one `poll` may step. Default 8 ms.
+    /// How long one `poll` may step. Default 8 ms; 1 ms at least.
     pub budget: Duration,
-    /// A turn waited for longer than this ends the match for this peer. Default 60 s; `None` waits for ever.
+    /// A turn waited for longer than this ends the match for this peer. Default 60 s; `None` waits for ever. More than a
+    /// year counts as a year.
     pub stall_limit: Option<Duration>,
     /// A peer that turns wait for and that is unheard for so long is suspected: the others go on without it if they are
-    /// a quorum. Default 3 s.
+    /// a quorum. Default 3 s. More than a year counts as a year.
     pub suspicion: Duration,
     /// Where to write the folder about a desync. Default: the current folder.
     pub reports: PathBuf,

@@ -142,6 +142,28 @@ fn a_command_that_does_not_encode_is_refused_as_such() {
     assert_eq!(game.issue(Unsayable), Err(Refused::Unencodable));
 }
 
+#[test]
+fn waits_and_sizes_beyond_all_use_and_no_budget_end_no_match() {
+    let mut config = Config::default();
+    (config.suspicion, config.stall_limit) = (Duration::MAX, Some(Duration::MAX));
+    config.budget = Duration::ZERO;
+    config.host.terms.plan.ticks = 1;
+    config.limits = Limits {
+        handshake: Duration::MAX,
+        unexecuted_turns: u32::MAX,
+        snapshot_bytes: u64::MAX,
+        catch_up_bytes: u64::MAX,
+        ..Limits::default()
+    };
+    let mut game = Match::<Mute>::single_player((), config).expect("alone");
+    while game.ticks() < 3 {
+        game.wait(Duration::from_millis(5));
+        let events = game.poll();
+        let ended = events.iter().any(|event| matches!(event, Event::Ended(_)));
+        assert!(!ended, "{events:?}");
+    }
+}
+
 /// A world that fails in the step of this tick.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Fragile {

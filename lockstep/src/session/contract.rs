@@ -206,10 +206,11 @@ pub struct SessionConfig {
     pub keyframe_every: Option<Duration>,
     /// Bounds.
     pub limits: Limits,
-    /// A turn that is waited for longer than this ends the match for this peer; `None` waits for ever.
+    /// A turn that is waited for longer than this ends the match for this peer; `None` waits for ever. More than a year
+    /// counts as a year.
     pub stall_limit: Option<Duration>,
     /// A peer that turns wait for and that is unheard, by any path, for so long is suspected: the others go on without
-    /// it if they are a quorum. Usually 3 s.
+    /// it if they are a quorum. Usually 3 s. More than a year counts as a year.
     pub suspicion: Duration,
     /// The build, for information in the log; at most 64 bytes are kept.
     pub build: String,
@@ -400,7 +401,28 @@ pub struct LinkStats {
     pub up_for: Duration,
 }
 
+/// No wait is longer: sums of times never overflow.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 impl SessionConfig {
+    /// With waits and sizes that are not beyond all use, so that no sum of them overflows.
+    pub(super) fn bounded(self) -> Self {
+        let wait = |wait: Duration| wait.min(LONGEST_WAIT);
+        let limits = self.limits;
+        SessionConfig {
+            suspicion: wait(self.suspicion),
+            stall_limit: self.stall_limit.map(wait),
+            limits: Limits {
+                handshake: wait(limits.handshake),
+                unexecuted_turns: limits.unexecuted_turns.min(1 << 24),
+                snapshot_bytes: limits.snapshot_bytes.min(1 << 48),
+                catch_up_bytes: limits.catch_up_bytes.min(1 << 48),
+                ..limits
+            },
+            ..self
+        }
+    }
+
     /// Whether every setting is in its range.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let config = self;
@@ -410,6 +432,7 @@ impl SessionConfig {
             || usize::from(limits.peers) > MAX_PEERS
             || limits.batch_bytes < 350
             || (limits.message_bytes as usize) < MESSAGE
+            || limits.unexecuted_turns == 0
             || room_of(limits.command_bytes as usize) > limits.turn_bytes()
         {
             return Err(ConfigError::Limits);
@@ -534,5 +557,17 @@ mod tests {
         };
         assert_eq!(check(56 << 10), Ok(()));
         assert_eq!(check((56 << 10) - 1), Err(ConfigError::Limits));
+    }
+
+    #[test]
+    fn a_world_may_lie_behind_by_a_turn() {
+        let check = |unexecuted_turns| {
+            let limits = Limits {
+                unexecuted_turns,
+                ..Limits::default()
+            };
+            checked(hosted(2), limits)
+        };
+        assert_eq!([0, 1].map(check), [Err(ConfigError::Limits), Ok(())]);
     }
 }

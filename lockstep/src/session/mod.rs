@@ -117,6 +117,7 @@ impl Session {
     /// # Errors
     /// [`ConfigError`] for a setting out of range.
     pub fn new(config: SessionConfig, signer: Box<dyn Signer>) -> Result<Session, ConfigError> {
+        let config = config.bounded();
         config.check()?;
         let mut core = Core::new(config.limits, signer, config.entropy);
         let mut archive = Archive::new(core.limits.catch_up_bytes);
