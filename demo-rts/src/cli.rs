@@ -175,7 +175,7 @@ pub struct Host {
     /// A missing player's seat: `idle` leaves it idle, `ai` has a bot play it.
     #[arg(long, value_name = "POLICY", default_value = "idle", value_parser = options::absent)]
     pub absent: Absent,
-    /// Reopen the match of this recording after quorum loss, from the newest turn that more than half of its
+    /// Reopen the match of this recording after quorum loss, from the newest turn that a quorum of its
     /// players recorded. Give your longest recording.
     #[arg(long, value_name = "REPLAY", conflicts_with_all = FIXED)]
     pub from: Option<PathBuf>,
@@ -300,7 +300,7 @@ pub struct Common {
     /// A bot plays this peer's seat: easy, normal or hard.
     #[arg(long, value_name = "LEVEL", value_parser = str::parse::<Level>)]
     pub bot: Option<Level>,
-    /// End after this many turns. A joiner with a smaller number than the host's leaves then.
+    /// End after this many turns. A guest with a smaller number than the host's leaves then.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(1, u32::MAX))]
     pub turns: Option<u32>,
     /// Record the match to this new file.

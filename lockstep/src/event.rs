@@ -475,7 +475,7 @@ pub enum EndReason {
     /// Peers here have accepted a roster change that the `missing` may have decided, or signed a reopening that these may
     /// have begun, and gone on by: the match is not reopened without them.
     #[error(
-        "{} may play on without the others: these have agreed to that before the match broke off",
+        "{} may play on without the others, which agreed to that before the match broke off",
         names(missing)
     )]
     Undecided {

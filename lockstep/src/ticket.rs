@@ -28,7 +28,7 @@ use std::str::FromStr;
 pub struct Ticket {
     /// The match.
     pub match_id: MatchId,
-    /// What a joiner must know to be admitted. Zeros where the ticket admits no player by itself, as one that was announced
+    /// What a guest must know to be admitted. Zeros where the ticket admits no player by itself, as one that was announced
     /// to all: the host's player is asked then, where the host takes that.
     pub secret: [u8; 16],
     /// The host's key.

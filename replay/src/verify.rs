@@ -318,7 +318,7 @@ pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Err
     Ok(checksums)
 }
 
-/// The most checksums of a file that [`checksums`] gives, of those of five days.
+/// The most checksums of a file that [`checksums`] gives: more than five days have.
 pub(crate) const MOST_CHECKSUMS: usize = 1 << 20;
 
 struct Run<'a, S: Simulation> {

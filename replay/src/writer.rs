@@ -19,7 +19,7 @@ const HANGS_AFTER: Duration = Duration::from_secs(5);
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Turns that can be taken back, at least: those of the longest tail.
+/// Turns that can be taken back: more than the longest tail has.
 const POINTS: usize = 64;
 /// Fast, and close to the best ratio on worlds in columns.
 const PACKING_LEVEL: i32 = 3;

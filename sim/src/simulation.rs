@@ -59,7 +59,8 @@ pub enum SeatState {
     Idle,
     /// Its peer is gone; the world's own AI plays it.
     Ai,
-    /// It gave up, or was closed for commands that no build of these rules writes.
+    /// A command of it does not decode, which no build of these rules writes. Its other commands of that turn are skipped.
+    /// A world that means to close the seat ignores what comes later: commands, and other states of it.
     Resigned,
 }
 
@@ -74,7 +75,8 @@ pub struct Outcome {
 pub trait Simulation: State {
     /// The game's own settings, chosen by the host and signed by every peer.
     type Setup: Serialize + DeserializeOwned + Clone;
-    /// A player's intent. Evolve it by appending variants; anything else changes [`rules`](Self::rules).
+    /// A player's intent. Append variants, so that old recordings decode. Each change, an appended variant too, changes
+    /// [`rules`](Self::rules): to a build without it, the command does not decode.
     type Command: Serialize + DeserializeOwned + Clone;
     /// What a step tells the screen (a death, a hit). Never state; dropped while catching up.
     type Effect;
@@ -87,7 +89,7 @@ pub trait Simulation: State {
 
     /// Advances by one tick. `entries` are in order: by seat, and within a seat as issued.
     ///
-    /// A panic here takes the game down: no entry that a peer can send may cause one.
+    /// A panic here ends the match: no entry that a peer can send may cause one.
     fn step(&mut self, entries: &[Entry<Self::Command>], effects: &mut Vec<Self::Effect>);
 
     /// How the match ended, once it has. The session asks after the last tick of each turn. The first answer

@@ -89,8 +89,8 @@ impl RosterCause {
 }
 
 impl RosterChange {
-    /// The peers `gone` from the roster, by cause. A peer that is not in `removed` had left by itself, as had those that
-    /// the value says so of.
+    /// The peers `gone` from the roster, by cause. A peer that is not in `removed` had left by itself, as had the
+    /// peers of `value.left`.
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
         let value = &self.value;
         let removed = removed.without(value.left);
@@ -109,7 +109,7 @@ impl RosterChange {
         causes.filter(|(_, peers)| !peers.is_empty()).collect()
     }
 
-    /// Why the roster changed, by which those are `gone`: see [`gone`](Self::gone).
+    /// Why the roster changed; [`gone`](Self::gone) tells which peers left it.
     pub fn cause(&self, gone: &[Gone]) -> RosterCause {
         if let Some(reopening) = &self.reopening {
             return cause_of(reopening);

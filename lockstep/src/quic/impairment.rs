@@ -75,7 +75,7 @@ pub enum ImpairmentError {
     #[error("two lines are for all ways out: begin one with `to ADDRESS`")]
     TwoForAll,
     /// No address of a way out.
-    #[error("`{address}` is no address: write for instance to 127.0.0.1:4001 loss=5%")]
+    #[error("`{address}` is no address: write a line such as `to 127.0.0.1:4001 loss=5%`")]
     Address {
         /// What stands in its place.
         address: String,

@@ -210,8 +210,8 @@ impl Core {
         }
     }
 
-    /// A signature on this link does not hold. It may be that of a run of its peer's process that the other end knows
-    /// of, being in another epoch; so many of those there are not.
+    /// A signature on this link does not hold. The other end may be in another epoch and know another run of the signer. More
+    /// than a few such signatures are a fault.
     pub(crate) fn strange(&mut self, id: LinkId) {
         let link = self.links.get_mut(&id);
         if link.is_some_and(|link| !link.takes_strange()) {

@@ -27,7 +27,7 @@ pub(crate) enum Control {
         incarnation: Incarnation,
         signature: Signature,
     },
-    /// Joiner to host: admit me.
+    /// Guest to host: admit me.
     Join {
         match_id: MatchId,
         secret: [u8; 16],
@@ -36,15 +36,15 @@ pub(crate) enum Control {
         own_seats: u8,
         addresses: Addresses,
     },
-    /// Host to joiner: you are in; this is what is played, and so often have starts failed before you came.
+    /// Host to guest: you are in; this is what is played, and so often have starts failed before you came.
     Welcome { offer: Offer, attempt: u32 },
     /// You are not in, or not any more.
     Refused(JoinRefused),
     /// Host to all: the peers in the lobby.
     Lobby(Vec<LobbyEntry>),
-    /// Joiner to host: ready with this commitment to a share of the seed, or not ready.
+    /// Guest to host: ready with this commitment to a share of the seed, or not ready.
     Ready { commit: Option<[u8; 32]> },
-    /// Joiner to host, and on to all: what a peer of the lobby says.
+    /// Guest to host, and on to all: what a peer of the lobby says.
     Chat {
         from: PeerId,
         text: String,
@@ -57,7 +57,7 @@ pub(crate) enum Control {
     },
     /// Host to all: a peer failed; commit anew.
     Unlock { attempt: u32 },
-    /// Joiner to host: my share of the seed, and the longest round trip to another peer, if I know those to all.
+    /// Guest to host: my share of the seed, and the longest round trip to another peer, if I know those to all.
     Reveal {
         attempt: u32,
         share: [u8; 32],
@@ -69,7 +69,7 @@ pub(crate) enum Control {
         plan: Plan,
         shares: Vec<[u8; 32]>,
     },
-    /// Joiner to host: the world is built; signed.
+    /// Guest to host: the world is built; signed.
     Loaded {
         attempt: u32,
         signature: Signature,
@@ -116,7 +116,7 @@ pub(crate) enum Control {
         change: Vec<u8>,
         match_id: MatchId,
     },
-    /// Host to a joiner without the secret: my player is asked.
+    /// Host to a guest without the secret: my player is asked.
     Asked,
 }
 

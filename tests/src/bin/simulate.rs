@@ -33,13 +33,13 @@ struct Arguments {
     /// The transport: whole messages over a model of links, or real QUIC and TLS over UDP packets.
     #[arg(long, value_enum, default_value = "messages")]
     over: Carriers,
-    /// Every third run has two hostile peers: it is of the next seed that draws them.
+    /// Every third run plays the next seed that draws two hostile peers.
     #[arg(long, conflicts_with = "seed")]
     two_hostile: bool,
     /// No plan is adaptive.
     #[arg(long)]
     fixed_plans: bool,
-    /// Signers and garbage follow from the number of the seed.
+    /// The seed's remainder, not a draw, picks signer and garbage.
     #[arg(long)]
     by_number: bool,
     /// Write all inputs and outputs of every session to this file; needs --seed.

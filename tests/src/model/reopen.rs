@@ -1,4 +1,4 @@
-//! Crashes between an accept and a decision, and what those reopen that come back.
+//! Crashes between an accept and a decision, and what returning peers reopen.
 
 use super::peer::LOG;
 use super::{Action, Mutant, Part, RosterModel, State, peer_mut};

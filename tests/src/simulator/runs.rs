@@ -207,7 +207,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// A peer of the majority has logged a change: those die that have accepted or signed it. The peers that a reopening is
+    /// A peer of the majority has logged a change: the peers that accepted or signed it die. The peers that a reopening is
     /// without begin another one.
     pub(super) fn outlive(&mut self, peer: usize) {
         let (dying, others) = self.outlived();

@@ -23,8 +23,8 @@ const RUNS: usize = 8;
 /// time, and so on up to so many times.
 const BACK_AFTER: Duration = Duration::from_secs(60);
 const HELD_UP_MOST: u32 = 5;
-/// Another run of one process may have the place of the run before at once; the second time once that run has had it for
-/// so long, the third time for twice as long, and so on up to so many times: each time costs the others a change.
+/// A new run of a process may replace the run before at once. The second time that run must have had its place for so long,
+/// the third time for twice as long, and so on up to so many times: each costs the others a change.
 const REPLACED_AFTER: Duration = Duration::from_secs(15);
 const REPLACED_MOST: u32 = 4;
 

@@ -70,9 +70,9 @@ impl Player {
         self.act(core, actions);
     }
 
-    /// A peer that promises seals nothing more in this epoch. Without a batch of it by a quorum no peer attests the log up
-    /// to where it began, and a joiner that it has admitted, and that votes in it, could not take its place: so the first one
-    /// is sealed even if the turn that calls for it is not over.
+    /// A peer that promises seals nothing more in this epoch. A quorum's batches in an epoch attest the log at its
+    /// beginning; without them its joiner cannot take its place. So a peer seals its first batch before it promises, even if
+    /// its turn is not over.
     fn seal_before_promise(&mut self, core: &mut Core) {
         let newest = self.ledger.batches.newest(self.ledger.places.me());
         if newest.is_none_or(|newest| newest.batch.epoch < self.membership.epoch()) {

@@ -639,8 +639,8 @@ fn next_copy(
     link.quality.copies.next(turn, needed, measured)
 }
 
-/// The voters in reach, where the members on links hear these members: a link to them carries both ways, or such links lead
-/// to two others that hear them, and that they hear as far as they say. One alone may say so to keep this peer from them.
+/// The voters in reach, where the members on links hear these members: a link carries both ways, or two members with such
+/// links hear the voter, and it hears them as far as it says. One member alone may lie to keep this peer from it.
 fn reached(heard: &BTreeMap<usize, u16>, me: usize, voters: Peers) -> Peers {
     let hears = |at: usize, other: usize| heard.get(&at).map(|of| of & bit(other) != 0);
     let hears_me = |at: usize| hears(at, me) == Some(true);

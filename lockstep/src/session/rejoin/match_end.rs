@@ -119,7 +119,7 @@ impl MatchEnd {
         (at > now).then_some(at)
     }
 
-    /// The world of the joiner, at this place, is another one than those have that signed the end.
+    /// The joiner's world, at this place, differs from that of the peers that signed the end.
     pub(crate) fn desync(
         &self,
         end: &End,

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Reports of a peer that count: those of a minute.
 const KEPT: usize = 60;
-/// They come once a second. Those between, of late batches, count with the next one: else a peer that reports all the time
-/// were judged by its last seconds.
+/// They come once a second. Reports of late batches between count with the next one: else a peer that reports all the time
+/// would be judged by its last seconds.
 const REPORTS_APART: Duration = Duration::from_millis(900);
 /// With fewer of them nothing is told.
 const ENOUGH: usize = 30;

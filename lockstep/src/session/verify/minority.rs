@@ -97,7 +97,7 @@ impl Minority {
         self.differs_after
     }
 
-    /// Those that a change may remove now. This peer's batches report the worlds after fewer than `reported` turns.
+    /// Peers that a change may remove now. This peer's batches report the worlds after fewer than `reported` turns.
     pub(super) fn due(&self, reported: u32, epoch_began: Duration, now: Duration) -> Peers {
         let is_told = self.judged.is_none_or(|turns| turns < reported);
         match is_told && (self.kept == 0 || now >= epoch_began + AGAIN * self.kept) {

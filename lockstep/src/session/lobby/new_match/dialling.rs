@@ -1,4 +1,4 @@
-//! How a joiner dials its host until a link has admitted it.
+//! How a guest dials its host until a link has admitted it.
 
 use crate::{LinkError, PeerId};
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! A joiner that has signed the start and lost its host: the other peers may have begun, and prove it.
+//! A guest that has signed the start and lost its host: the other peers may have begun, and prove it.
 
 use super::dialling::DIAL_AGAIN;
 use std::time::Duration;
 
-/// How long a joiner waits to hear that the match has begun: later than this the others have gone on without it.
+/// How long a guest waits to hear that the match has begun: later than this the others have gone on without it.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct HostLost {

@@ -11,15 +11,15 @@
 //!    roster proves itself, by its accepts; so the newest epoch that a peer here knows of is the last one, and its roster
 //!    decides.
 //! 3. The **newest common turn** is the last that a quorum of that roster holds, by its own files. The cut lies behind it.
-//!    A turn that fewer hold cannot be told from one that was invented: a replay keeps no signed batches but the newest
-//!    at a keyframe. So it does not count, not even for the peers that have it.
+//!    A turn that fewer hold cannot be told from one that was invented: a replay keeps one signed batch of each
+//!    peer every 90 s. So it does not count, not even for the peers that have it.
 //! 4. The host proposes epoch, cut, the log's hash there, and the runs of the processes that go on. Every guest fetches
 //!    what it lacks up to the cut **before** it signs: then the hash over all is the proposed one, or the guest refuses.
 //!    Its store keeps what its earlier run has recorded, and that it signs, before the signature leaves.
 //! 5. With all signatures the host makes the roster change that ends the epoch ([`Reopening`]) and tells it. Each world
-//!    begins with its own newest keyframe, or where it has followed a match to that stood still (but where it has followed
-//!    farther than the cut, it begins anew, and what is behind the cut leaves its log), runs the log up to the cut, and the
-//!    next epoch begins: with turns that are empty by rule until the command delay has passed, as for a joiner.
+//!    begins with its own newest keyframe, or where it has followed a match that stood still. A world beyond the cut begins
+//!    anew, and its log loses those turns. It runs the log up to the cut. Then the next epoch begins, with turns that are
+//!    empty by rule until the command delay has passed, as for a joiner.
 //!
 //! # Why that is sound
 //!
