@@ -22,11 +22,12 @@
 //!     while let Some(work) = feed.next(begun.elapsed()) {
 //!         let answer = match work {
 //!             Work::New { start, .. } => match postcard::from_bytes(&start.setup) {
-//!                 Ok(setup) => {
+//!                 // A recording may be of other rules.
+//!                 Ok(setup) if World::rules(&setup) == start.rules => {
 //!                     let start = sim::Start { setup, seed: start.seed, seats: start.seats() };
 //!                     Answer::Ready { checksum: world.insert(World::new(&start)).checksum() }
 //!                 }
-//!                 Err(_) => Answer::Failed,
+//!                 _ => Answer::Failed,
 //!             },
 //!             Work::Load { snapshot, .. } => match World::load(&snapshot) {
 //!                 Ok(loaded) => Answer::Ready { checksum: world.insert(loaded).checksum() },
@@ -73,7 +74,8 @@ use std::time::Duration;
 /// One piece of work for the world. Mandatory, in order, one at a time. Exhaustive: a game has to do every kind of it.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// Build the world of this start, in the place of another one where there is one. Answer [`Answer::Ready`].
+    /// Build the world of this start, in the place of another one where there is one. Answer [`Answer::Ready`], or
+    /// [`Answer::Failed`] where the rules of the start are not this build's: a recording may have others.
     New {
         /// Setup, seed and seats.
         start: Arc<Start>,
