@@ -145,7 +145,25 @@ impl Membership {
             }
             None => missing,
         };
-        waits.or(self.unresponsive(&ledger.places))
+        let (_, holders) = self.held(around, ledger);
+        waits.or(holders).or(self.unresponsive(&ledger.places))
+    }
+
+    /// The voters that turns wait for as they have promised in an attempt of another peer, which this peer does not follow;
+    /// and the peers that have begun these.
+    pub(super) fn held(&self, around: &Surroundings, ledger: &Ledger) -> (Peers, Peers) {
+        if self.epochs.is_changing() || around.stalled_since.is_none() {
+            return Default::default();
+        }
+        let complete = ledger.window.complete();
+        let missing = self.voting(|at| !ledger.batches.has(at, complete));
+        let promised = self.epochs.paxos.promised();
+        let holders = missing.iter().filter_map(|at| {
+            let holder = self.votes.held_by(at, promised);
+            Some((at, holder.filter(|holder| *holder != at)?))
+        });
+        let (held, holders): (Vec<u8>, Vec<u8>) = holders.unzip();
+        (held.into_iter().collect(), holders.into_iter().collect())
     }
 
     /// The peer that is to begin a change, where it must know that others are to go. It may learn of a minority much later
@@ -177,7 +195,10 @@ impl Membership {
         let removes = !around.minority_due.is_empty() && !self.has_lost(around);
         let first = self.first_in_turn(around, ledger).filter(|_| removes);
         let unaware = first.filter(|first| around.unaware_of_minority.contains(*first));
-        let due = due.or(unaware);
+        // Nor may a peer know that it is to ask a voter that one attempt alone holds.
+        let asks = !self.frozen_alone(around, ledger).is_empty();
+        let asks = self.first_in_turn(around, ledger).filter(|_| asks);
+        let due = due.or(unaware).or(asks);
         let due = due.filter(|first| !self.epochs.is_changing() && *first != self.me);
         self.suspicion.note_turn(due, self.epochs.is_changing());
     }
@@ -366,16 +387,17 @@ impl Membership {
         (actions, begins)
     }
 
-    /// The voters that turns have waited for since long, as they have promised in attempts that this peer knows nothing of:
-    /// a hostile peer may begin one with a single other peer. A change with all of them ends that.
+    /// The voters that one attempt alone has held for long: a hostile peer may begin one with a single other peer. A change
+    /// with all of them ends that.
     fn frozen_alone(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
-        let stalled = around.stalled_since.filter(|_| !self.epochs.is_changing());
-        if stalled.is_none_or(|since| around.now < since + UNFOLLOWED) {
+        let long = around.stalled_since.map(|since| since + UNFOLLOWED);
+        if long.is_none_or(|long| around.now < long) {
             return Peers::default();
         }
-        let complete = ledger.window.complete();
-        let missing = self.voting(|at| !ledger.batches.has(at, complete));
-        missing.and(self.votes.promised_after(self.epochs.paxos.promised()))
+        // A round that is too far ahead for this peer is so for an attempt of this one.
+        let promised = self.epochs.paxos.promised();
+        let (held, _) = self.held(around, ledger);
+        held.and(self.votes.promised_after(promised))
     }
 
     /// Tells all of joiners that follow and have reached only others: what is proposed is accepted by the peers that were

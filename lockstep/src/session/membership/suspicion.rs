@@ -126,6 +126,8 @@ struct Seen {
     /// Peers that the next turn, or the change, waits for; those of them that owe what they told of.
     blockers: Peers,
     unproved: Peers,
+    /// Peers that an attempt of another peer holds: what they owe is charged to that peer.
+    held: Peers,
     /// Peers that owe what their newest promises tell of, for so long that the others doubt them as well.
     owing: Peers,
     /// The peer that coordinates the change that is open.
@@ -318,7 +320,7 @@ impl Suspicion {
         };
         let blamed = match lost {
             true => Peers::default(),
-            false => seen.blockers.without(suspects),
+            false => seen.blockers.without(suspects.or(seen.held)),
         };
         // A silent peer that is still waited for by an extension excuses the others.
         let excused = !silent.without(unheard.or(seen.going)).is_empty();
@@ -594,6 +596,7 @@ impl Membership {
             only_end: self.epochs.only_end(),
             blockers: self.blockers(around, ledger, now),
             unproved: self.unproved(around, ledger),
+            held: self.held(around, ledger).0,
             owing: self.owing(around, ledger),
             coordinator: self.epochs.coordinator(),
             stalled_since: around.stalled_since,

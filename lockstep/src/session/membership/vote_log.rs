@@ -183,12 +183,14 @@ impl VoteLog {
             ballot.round > furthest.saturating_add(more)
         };
         let prepared = &self.prepared;
-        let waits = |from: u8| {
-            let soon = prepared
-                .get(&from)
-                .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
-            !asks.contains(from) || soon
+        let soon = |after: &u8| {
+            let at = prepared.get(after);
+            at.is_some_and(|at| *at + ATTEMPTS_EVERY > now)
         };
+        // The peer whose turn it is has time to be answered: an attempt behind its own would take its answers away.
+        let begun = |of: &&u8| self.attempted.contains_key(of);
+        let busy = seen.in_turn.iter().filter(begun).any(soon);
+        let waits = |from: u8| !asks.contains(from) || soon(&from) || busy;
         let begun = self.of_kind(PREPARE);
         let begun: Vec<Ballot> = begun.map(|(_, vote)| vote.message.ballot()).collect();
         let open = self.votes.range_mut((epoch, 0, 0)..(epoch + 1, 0, 0));
@@ -210,7 +212,7 @@ impl VoteLog {
         if let Message::Prepare(ballot) = next.1 {
             self.prepared.insert(next.0, now);
             let before = self.attempted.get(&next.0).map(|(before, _)| *before);
-            let owing = before.map(|before| self.silent_since(before, furthest));
+            let owing = before.map(|before| self.silent_since(before, is_far));
             let attempt = (ballot, owing.unwrap_or_default());
             self.attempted.insert(next.0, attempt);
         }
@@ -237,12 +239,12 @@ impl VoteLog {
         later.max().unwrap_or(by_time)
     }
 
-    /// The peers that have promised nothing in this attempt of a coordinator, or in a later one of any up to this round.
-    fn silent_since(&self, ballot: Ballot, furthest: u32) -> Peers {
+    /// The peers that have promised nothing in this attempt of a coordinator, or in a later one of any that is not far.
+    fn silent_since(&self, ballot: Ballot, is_far: impl Fn(Ballot) -> bool) -> Peers {
         let promised = self.of_kind(PROMISE);
         let promised = promised.filter(|(_, vote)| {
             let of = vote.message.ballot();
-            of >= ballot && of.round <= furthest
+            of >= ballot && !is_far(of)
         });
         Peers::first(MAX_PEERS).without(promised.map(|(from, _)| from).collect())
     }
@@ -317,6 +319,12 @@ impl VoteLog {
         let later = self.of_kind(PROMISE).filter(|(_, vote)| vote.delivered);
         let later = later.filter(|(_, vote)| Some(vote.message.ballot()) > ballot);
         later.map(|(from, _)| from).collect()
+    }
+
+    /// The peer whose attempt a voter follows by its newest promise, where that is in a later ballot than this one.
+    pub(super) fn held_by(&self, voter: u8, ballot: Option<Ballot>) -> Option<u8> {
+        let of = self.newest_promise(voter)?;
+        (Some(of) > ballot && self.has_begun(of)).then_some(of.peer)
     }
 
     /// Whether a quorum has answered the newest attempt of a peer.

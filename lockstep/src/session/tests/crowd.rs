@@ -346,28 +346,34 @@ fn two_colluding_peers_lead_no_third_one_ahead_alone() {
 
 #[test]
 fn an_attempt_with_one_other_peer_has_it_not_removed() {
-    for held in [0, 2] {
+    for (hostile, held) in [(4, 0), (4, 2), (0, 2)] {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(5));
         let start = net.start();
-        let others = (0..4).filter(|at| *at != held);
-        let prepare =
-            |round| signed_vote(&start, 4, 0, Message::Prepare(Ballot { round, peer: 4 }));
-        // What the peer passes on is no news to the others.
-        others.for_each(|at| net.tell_votes(4, at, vec![prepare(1_000_000)]));
+        let prepare = |round| {
+            let peer = hostile as u8;
+            let begins = Message::Prepare(Ballot { round, peer });
+            vec![signed_vote(&start, hostile, 0, begins)]
+        };
+        let honest = || (0..5).filter(|at| *at != hostile);
+        // What the held peer passes on is no news to the others.
+        for at in honest().filter(|at| *at != held) {
+            net.tell_votes(hostile, at, prepare(1_000_000));
+        }
         // For a moment turns wait for the hostile peer, which is a reason to freeze.
-        net.links.attack = Some((4, withholding));
+        net.links.attack = Some((hostile, withholding));
         net.run(net.now() + Duration::from_millis(800));
-        net.tell_votes(4, held, vec![prepare(13)]);
+        net.tell_votes(hostile, held, prepare(13));
         net.run(net.now() + Duration::from_millis(200));
         net.links.attack = None;
-        let before = net.peers[0].turns.len();
+        let before = net.peers[held].turns.len();
         net.run(Duration::from_secs(30));
-        for at in 0..4 {
+        for at in honest() {
             let turns = net.peers[at].turns.len();
             // The hostile peer answers no attempt in a round before its own.
             assert!(turns > before + 60, "peer {at}: {before} -> {turns}");
-            assert_eq!(net.gone(at), [(vec![Seat(4)], RosterCause::Lost)]);
+            let gone = [(vec![Seat(hostile as u8)], RosterCause::Lost)];
+            assert_eq!(net.gone(at), gone, "peer {at}");
         }
     }
 }

@@ -11,6 +11,7 @@ fn seen(peers: usize, now: Duration) -> Seen {
         only_end: None,
         blockers: Peers::default(),
         unproved: Peers::default(),
+        held: Peers::default(),
         owing: Peers::default(),
         coordinator: None,
         stalled_since: None,

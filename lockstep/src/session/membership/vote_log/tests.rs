@@ -139,6 +139,29 @@ fn an_attempt_waits_for_a_reason_and_for_the_one_before() {
 }
 
 #[test]
+fn an_attempt_leaves_that_of_the_peer_in_turn_time_to_be_answered() {
+    let others = Peers(0b110);
+    let in_turn = |now| Delivering {
+        in_turn: Some(0),
+        ..among(3, others, now)
+    };
+    let mut log = VoteLog::new(0, 1, Duration::ZERO);
+    let now = ATTEMPTS_EVERY * 3;
+    log.post(1, 0, prepare(1, 0), [0; 64]);
+    assert!(log.next_undelivered(&in_turn(now)).is_some());
+    log.post(1, 1, prepare(2, 1), [0; 64]);
+    assert_eq!(log.next_undelivered(&in_turn(now)), None);
+    assert!(
+        log.next_undelivered(&in_turn(now + ATTEMPTS_EVERY))
+            .is_some()
+    );
+    // That an epoch has just begun here is no attempt.
+    let mut log = VoteLog::new(0, 1, now);
+    log.post(1, 1, prepare(1, 1), [0; 64]);
+    assert!(log.next_undelivered(&in_turn(now)).is_some());
+}
+
+#[test]
 fn what_is_said_of_rounds_far_ahead_waits() {
     let all = Peers::first(5);
     let (began, second) = (Duration::from_secs(7), Duration::from_secs(1));
