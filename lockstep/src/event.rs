@@ -31,7 +31,8 @@ pub enum Event {
         own: Vec<Seat>,
         /// All seats.
         seats: Vec<SeatInfo>,
-        /// The plan in force.
+        /// The plan of its first turn. A peer that comes back is told of another one in force by
+        /// [`PlanChanged`](Self::PlanChanged).
         plan: Plan,
     },
     /// Addresses at which the peers of this match can be dialled, this peer first. Comes when the match begins, and again
@@ -101,16 +102,18 @@ pub enum Event {
         /// How late it was.
         late: Duration,
     },
-    /// Another plan is in force.
+    /// Another plan is in force. The event comes also where turns are taken back that had changed it, and to a peer that
+    /// comes back under another plan than that of turn 0.
     PlanChanged {
         /// From which turn on.
         turn: TurnNumber,
         /// The plan.
         plan: Plan,
         /// The seats of the peer whose machine is so slow that ticks are longer for it than at the start; empty where
-        /// they are not.
+        /// they are not, and for a peer that comes back.
         slow: Vec<Seat>,
-        /// The way of batches that turns are as long, and as many, for; `None` where the fastest plan fits all.
+        /// The way of batches that turns are as long, and as many, for; `None` where the fastest plan fits all, and for
+        /// a peer that comes back.
         way: Option<Way>,
     },
     /// A seat paused the match.

@@ -46,6 +46,15 @@ impl Plans {
         (self.slow, self.way) = (None, None);
     }
 
+    /// This plan of the next turn, and what it is for.
+    pub(super) fn in_force(&self, plan: Plan) -> PlanChange {
+        PlanChange {
+            plan,
+            slow: self.slow,
+            way: self.way,
+        }
+    }
+
     /// The lowest seat of the peer that is to be removed, as it has slowed the match down for longer than it may.
     pub(super) fn too_slow(&self) -> Option<Seat> {
         self.metering.too_slow()
@@ -72,10 +81,7 @@ impl Plans {
         let adapted = self.adaptive.take(bundle, plan);
         self.slow = metered.map_or(self.slow, |metered| metered.slow);
         self.way = adapted.map_or(self.way, |(_, way)| way);
-        (metered.is_some() || adapted.is_some()).then(|| PlanChange {
-            plan: adapted.map_or(plan, |(plan, _)| plan),
-            slow: self.slow,
-            way: self.way,
-        })
+        let plan = adapted.map_or(plan, |(plan, _)| plan);
+        (metered.is_some() || adapted.is_some()).then(|| self.in_force(plan))
     }
 }

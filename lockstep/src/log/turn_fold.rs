@@ -92,6 +92,11 @@ impl TurnFold {
         self.plans.begin_epoch(peers);
     }
 
+    /// The next turn's plan, and what it is for.
+    pub(crate) fn in_force(&self) -> PlanChange {
+        self.plans.in_force(self.plan)
+    }
+
     /// The lowest seat of the peer that is to be removed, as it has slowed the match down for longer than it may.
     pub(crate) fn too_slow(&self) -> Option<Seat> {
         self.plans.too_slow()

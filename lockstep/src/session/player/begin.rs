@@ -99,7 +99,7 @@ impl Player {
         let change = changes.last().cloned();
         let change = change.expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let delay = start.terms.longest_delay();
+        let (delay, first_plan) = (start.terms.longest_delay(), start.terms.plan);
         let all = Peers::first(start.roster.len());
         // Another peer may have come back so shortly before that its batches are still empty by rule.
         let tenures = all.iter().map(|at| {
@@ -171,6 +171,10 @@ impl Player {
         let goes = before.without(roster);
         let removed = goes.without(returned.left);
         player.tell_roster(core, &change, before, (goes, removed));
+        // It was told the plan of turn 0 alone.
+        if player.turns.plan() != first_plan {
+            core.event(player.turns.tell_plan(&player.ledger));
+        }
         core.out.extend(player.turns.first_world());
         for (link, message) in returned.early {
             if core.links.contains_key(&link) {

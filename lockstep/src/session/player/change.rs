@@ -216,10 +216,14 @@ impl Player {
     fn retract(&mut self, core: &mut Core, change: &RosterChange) -> bool {
         let cut = change.value.cut;
         let began = self.membership.epoch_began_with();
+        let plan = self.turns.plan();
         let Some(out) = self.turns.retract(cut, began, &mut self.ledger) else {
             return false;
         };
         core.out.extend(out);
+        if self.turns.plan() != plan {
+            core.event(self.turns.tell_plan(&self.ledger));
+        }
         self.ledger.window.note_retraction(change);
         self.ending.retract(cut);
         self.verify.retract(cut);

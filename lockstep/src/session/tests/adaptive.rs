@@ -110,9 +110,17 @@ fn a_peer_comes_back_whatever_the_plan_was_and_is() {
         net.mesh.delay = MS * then;
         net.run(Duration::from_secs(90));
         net.restart(2, 99, Vec::new(), &[0]);
+        let case = format!("{first} ms, then {then} ms");
+        while net.causes(2).is_empty() {
+            assert!(net.now() < Duration::from_secs(130), "{case}");
+            net.run(net.now() + MS * 10);
+        }
+        let told = |at| net.plans(at).into_iter().map(|(plan, _)| plan);
+        assert_eq!(told(2).next_back(), told(0).next_back(), "{case}");
+        assert_ne!(told(2).next_back(), told(2).next(), "{case}");
         net.run(Duration::from_secs(130));
         let back = [RosterCause::Lost, RosterCause::Rejoined];
-        assert_eq!(net.causes(0), back, "{first} ms, then {then} ms");
+        assert_eq!(net.causes(0), back, "{case}");
         let (executed, first) = (net.peers[2].executed, net.peers[0].executed);
         assert!(executed + 4 >= first, "{executed} of {first} turns");
         net.is_one_of_them(2, 0);

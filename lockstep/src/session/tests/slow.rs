@@ -135,7 +135,9 @@ fn joiner_of_a_slow_match_computes_the_same_plans() {
     assert_eq!((lengths[0], lengths.last()), (88, Some(&113)), "{all:?}");
     assert!(lengths.contains(&50) && lengths.len() <= 6, "{all:?}");
     assert_eq!(all.last().map(|last| &last.2), Some(&vec![Seat(2)]));
-    assert_eq!(plans(&net.peers[2]), all[1..], "all since it is back");
+    let told = plans(&net.peers[2]);
+    assert_eq!((told[0].1, &told[0].2), (88, &Vec::new()), "as it is back");
+    assert_eq!(told[1..], all[1..], "all since then");
 }
 
 #[test]
@@ -204,6 +206,31 @@ fn slightly_late_peer_is_not_removed_for_earlier_time() {
             blocked <= stats.stalled,
             "{tick_ms} ms: {blocked:?} of {stats:?}"
         );
+    }
+}
+
+#[test]
+fn plan_that_retracted_turns_led_to_is_taken_back() {
+    let played = |two_faced: Option<u32>| {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.links.two_faced = two_faced;
+        net.run(Duration::from_secs(10));
+        net.peers[1].step = Duration::from_millis(70);
+        net.run(Duration::from_secs(20));
+        net
+    };
+    let (slow_from, tick_ms, slow) = plans(&played(None).peers[0]).swap_remove(0);
+    let last = TurnNumber(slow_from.0 - 1);
+    let net = played(Some(last.0));
+    for peer in &net.peers[..2] {
+        assert!(peer.retracted.contains(&last.0), "{:?}", peer.retracted);
+        let told = plans(peer);
+        let first = [
+            (slow_from, tick_ms, slow.clone()),
+            (last, Plan::default().tick_ms, Vec::new()),
+        ];
+        assert_eq!(told[..2], first, "{told:?}");
+        assert_eq!((told[2].1, &told[2].2), (tick_ms, &slow), "{told:?}");
     }
 }
 

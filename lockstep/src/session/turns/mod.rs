@@ -27,7 +27,7 @@ use super::timers::{Timer, Timers};
 use super::{Outlook, Output};
 use crate::limits::MAX_CHAT;
 use crate::log::{
-    Formed, Keyframe, Lead, Peers, PlanChange, Record, RosterChange, TurnFold, Voters, What,
+    Formed, Keyframe, Lead, Peers, PlanChange, Record, RosterChange, Start, TurnFold, Voters, What,
 };
 use crate::text::tidy_text;
 use crate::{Event, Limits, LogHash, Plan, TurnNumber};
@@ -193,6 +193,12 @@ impl Turns {
 
     pub(crate) fn plan(&self) -> Plan {
         self.fold.plan
+    }
+
+    /// Tells the plan of the next turn.
+    pub(crate) fn tell_plan(&self, ledger: &Ledger) -> Event {
+        let turn = TurnNumber(ledger.window.complete());
+        plan_changed(turn, self.fold.in_force(), ledger.places.start())
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -420,14 +426,8 @@ impl Turns {
         if let Some(seat) = formed.resumed {
             events.push(Event::Resumed { seat, turn });
         }
-        if let Some(PlanChange { plan, slow, way }) = formed.new_plan {
-            let slow = slow.and_then(|seat| start.peer_with(seat));
-            events.push(Event::PlanChanged {
-                turn: turn.next(),
-                plan,
-                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
-                way,
-            });
+        if let Some(change) = formed.new_plan {
+            events.push(plan_changed(turn.next(), change, start));
         }
         let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
         for (seat, text) in chats {
@@ -632,6 +632,17 @@ impl Turns {
     #[cfg(test)]
     pub(crate) fn put_stall(&mut self, since: Duration) {
         self.stalls.since = Some(since);
+    }
+}
+
+fn plan_changed(turn: TurnNumber, change: PlanChange, start: &Start) -> Event {
+    let PlanChange { plan, slow, way } = change;
+    let slow = slow.and_then(|seat| start.peer_with(seat));
+    Event::PlanChanged {
+        turn,
+        plan,
+        slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+        way,
     }
 }
 
