@@ -289,6 +289,9 @@ pub(crate) struct TurnPacket {
     pub copies: Vec<bool>,
 }
 
+/// Packets of which a turn packet tells how many are missing.
+const COUNTED_PACKETS: u8 = 64;
+
 const TURNS: u8 = 0;
 const PROBE: u8 = 1;
 const PROBE_ANSWER: u8 = 2;
@@ -393,6 +396,9 @@ fn turn_packet(reader: &mut Reader<'_>, kind: u8, epoch: u32) -> Result<TurnPack
         }
     };
     let missing = reader.byte()?;
+    if missing > COUNTED_PACKETS {
+        return Err(reader.fail("more packets missing than counted"));
+    }
     let heard = u16::from_le_bytes(reader.array()?);
     let peers = reader.byte()?;
     if usize::from(peers) > MAX_PEERS {
@@ -466,6 +472,13 @@ mod tests {
                 Datagram::decode(&bytes),
                 Ok(Datagram::Turns(packet.clone()))
             );
+            let untrue = TurnPacket {
+                missing: 65,
+                ..packet.clone()
+            };
+            let untrue = Datagram::decode(&Datagram::Turns(untrue).encode());
+            let why = untrue.map_err(|error| error.what);
+            assert_eq!(why, Err("more packets missing than counted"));
             let batch = |peer| SignedBatch {
                 peer,
                 content: Arc::from([7; 3]),

@@ -146,7 +146,7 @@ fn packet_head() -> impl Strategy<Value = Vec<u8>> {
     (
         0..128_u8,
         0..128_u8,
-        any::<u8>(),
+        0..=64_u8,
         any::<u16>(),
         (0..4_u8, 0..128_u8, 0..128_u8),
     )

@@ -234,7 +234,7 @@ impl Quality {
             }
         }
         self.reported_missing = packet.missing;
-        let missing = u32::from(packet.missing.min(64)) * LOST_PARTS;
+        let missing = u32::from(packet.missing) * LOST_PARTS;
         self.reports = self.reports.saturating_add(1);
         let of = u64::from(self.reports).clamp(FEWEST_REPORTS, MOST_REPORTS);
         let lost = (u64::from(self.reported_lost) * (of - 1) + u64::from(missing)) / of;
