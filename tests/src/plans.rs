@@ -5,7 +5,7 @@ use lockstep::log::{Bundle, What};
 use sim::Seat;
 use std::collections::BTreeMap;
 
-/// Reports of so long make a plan slower, and all of so long must fit a faster one.
+/// The second worst way of this time makes a plan slower, and that of this longer time must fit a faster one.
 const LATE: u64 = 5_000;
 const LASTING: u64 = 30_000;
 /// Waits for a faster plan: after a lowering that failed, and at most.

@@ -4,7 +4,8 @@
 //! the time from the sealing of a batch to its arrival. Of the reports about a link the second worst counts: a machine that
 //! stands still for a moment makes one way long once, and a link that is slower makes both ways long, or one again and
 //! again. Where that is more than the network's budget, the plan goes up at once, to what was measured and a margin. It
-//! comes down soon where that was a hiccup, and else only after a time in which all would have fitted: steady beats fast.
+//! comes down soon where that was a hiccup, and else only where the second worst way of a long time fits: steady beats
+//! fast.
 
 use super::bundle::{Bundle, MAX_WAY, What};
 use super::start::Start;
@@ -15,9 +16,9 @@ use std::time::Duration;
 
 /// Reports of so long make a plan slower.
 const LATE_WINDOW_MS: u64 = 5_000;
-/// All reports of so long must fit before a plan becomes faster, and a plan stays in force for no less.
+/// A faster plan must fit the second worst way of this time; a plan stays in force for no less.
 const WINDOW_MS: u64 = 30_000;
-/// A slower plan that no other plan led up to in the last minute may be for a hiccup: it stays in force for no less.
+/// A slower plan may be for a hiccup, unless a faster plan failed before it: it stays in force for no less.
 const HICCUP_MS: u64 = 5_000;
 /// After so long all are in line again, where one had to wait: only what is reported since then shows a hiccup's end.
 const IN_LINE_MS: u64 = 2_000;

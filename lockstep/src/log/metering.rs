@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 
 /// The longest tick, as a multiple of the one that the match began with.
-const FLOOR: u16 = 4;
+const LONGEST: u16 = 4;
 /// Tick lengths are multiples of this fraction of the one that the match began with.
 const STEPS: u16 = 8;
 /// All loads of so long must fit before ticks become shorter.
@@ -116,8 +116,8 @@ impl Metering {
         };
     }
 
-    /// Whether a load of so many sixteenths of a millisecond per tick is one that ticks may have to be longer for: the
-    /// log holds these only.
+    /// Whether ticks may have to be longer for this load, in sixteenths of a millisecond per tick: the log holds these
+    /// loads only.
     pub(crate) fn counts(&self, load: u16) -> bool {
         self.target(load) > self.nominal_ms
     }
@@ -145,7 +145,7 @@ impl Metering {
         let worst = self.worst();
         let target = worst.map_or(self.nominal_ms, |(load, _)| self.target(load));
         let has_waited = self.at_ms - self.changed_at_ms >= self.wait_ms;
-        if worst_now > plan.tick_ms * 16 && plan.tick_ms < self.floor() {
+        if worst_now > plan.tick_ms * 16 && plan.tick_ms < self.longest() {
             self.raised(worst);
         } else if (is_spent || has_waited) && target < plan.tick_ms {
             self.lowered();
@@ -175,9 +175,9 @@ impl Metering {
     fn target(&self, load: u16) -> u16 {
         let wanted = u32::from(load) * 5;
         let fits = |tick_ms: &u16| u32::from(*tick_ms) * 64 >= wanted;
-        let steps = STEPS..=STEPS * FLOOR;
+        let steps = STEPS..=STEPS * LONGEST;
         let lengths = steps.map(|steps| self.steps(steps));
-        lengths.clone().find(fits).unwrap_or(self.floor())
+        lengths.clone().find(fits).unwrap_or(self.longest())
     }
 
     fn steps(&self, steps: u16) -> u16 {
@@ -185,8 +185,8 @@ impl Metering {
         tick_ms.min(u32::from(MAX_LOAD / 16)) as u16
     }
 
-    fn floor(&self) -> u16 {
-        self.steps(STEPS * FLOOR)
+    fn longest(&self) -> u16 {
+        self.steps(STEPS * LONGEST)
     }
 
     /// Takes the loads of a turn. The worst of them that counts; 0 for none.

@@ -314,7 +314,7 @@ proptest! {
         let (less, more) = (one.min(other), one.max(other));
         prop_assert!(metering.target(less) <= metering.target(more));
         let target = metering.target(less);
-        prop_assert!(u32::from(target) * 64 >= u32::from(less) * 5 || target == metering.floor());
+        prop_assert!(u32::from(target) * 64 >= u32::from(less) * 5 || target == metering.longest());
     }
 
     /// However loads jump: each lowering is bought with ten seconds, or with a stall budget, and a rise has at most as many
