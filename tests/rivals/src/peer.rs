@@ -85,11 +85,6 @@ trait Session {
 
     /// Whether the match runs.
     fn is_running(&self) -> bool;
-
-    /// Waits so long: all libraries are polled alike.
-    fn wait(&mut self, time: Duration) {
-        std::thread::sleep(time);
-    }
 }
 
 /// The player. Another thread may execute its steps.
@@ -146,7 +141,8 @@ fn play(contestant: Contestant, players: usize, me: usize, seed: u64) -> Result<
             .next_command_in()
             .map_or(POLLED_EVERY, |due| due.min(POLLED_EVERY));
         drop(now);
-        session.wait(wait);
+        // All libraries are polled alike, also one that could tell when there is work.
+        std::thread::sleep(wait);
     }
 }
 

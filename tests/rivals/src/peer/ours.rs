@@ -160,10 +160,6 @@ impl Session for Ours {
     fn is_running(&self) -> bool {
         self.own.is_some()
     }
-
-    fn wait(&mut self, time: Duration) {
-        self.live.wait(time);
-    }
 }
 
 /// QUIC through the proxy. Peers know each other by the addresses at which they listen.
