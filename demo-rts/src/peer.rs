@@ -24,7 +24,7 @@ use lockstep::log::Terms;
 use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, LobbyPeer, Match, MatchId, PeerId, Plan, RosterCause, Seat,
-    SeatInfo, Ticket, TurnNumber,
+    SeatInfo, Ticket, Traffic, TurnNumber,
 };
 use network::{network, network_of_player};
 use quorum_loss::Again;
@@ -42,6 +42,7 @@ pub struct Peer {
     seed: u64,
     plan: Plan,
     tally: Tally,
+    traffic_before: Traffic,
     replay: Option<PathBuf>,
     /// The path of a recording that is named once the match begins, until it is known.
     recorded_to: Option<RecordedTo>,
@@ -230,6 +231,7 @@ impl Peer {
             seed: common.seed.unwrap_or_else(any_seed),
             plan: Plan::default(),
             tally: Tally::new(),
+            traffic_before: Traffic::default(),
             replay: common.record.clone(),
             recorded_to,
             unsaved_contacts: Vec::new(),
@@ -400,6 +402,7 @@ impl Peer {
             leads: LeadLine::of(&stats, &self.owners),
             wall: self.tally.wall(now()),
             traffic: self.game.source().traffic(),
+            traffic_before: self.traffic_before,
             replay: self.replay.clone(),
             branch: self.branch.map(|(_, match_id)| match_id),
         }
@@ -417,6 +420,7 @@ impl Peer {
                 self.owners = seats.clone();
                 self.match_id = Some(*match_id);
                 self.plan = *plan;
+                self.traffic_before = self.game.source().traffic();
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
             Event::BranchFound {

@@ -32,8 +32,21 @@ pub struct Summary {
     /// From turn 0 to the end, or to now.
     pub wall: Duration,
     pub traffic: Traffic,
+    /// The part of it from before turn 0: a lobby, or a match that a peer fetches to come back.
+    pub traffic_before: Traffic,
     /// The recording.
     pub replay: Option<PathBuf>,
+}
+
+impl Summary {
+    /// Bytes a second from turn 0 on, sent and received.
+    pub fn rates(&self) -> [f64; 2] {
+        let (all, before) = (&self.traffic, &self.traffic_before);
+        let sent = all.bytes_sent.saturating_sub(before.bytes_sent);
+        let received = all.bytes_received.saturating_sub(before.bytes_received);
+        let seconds = self.wall.as_secs_f64().max(1.0);
+        [sent, received].map(|bytes| bytes as f64 / seconds)
+    }
 }
 
 impl Tally {
@@ -132,6 +145,25 @@ mod tests {
         assert_eq!(latency.p50, Some(50.0));
         assert!(latency.p95.unwrap() >= 95.0 && latency.p95.unwrap() < 95.5);
         assert!(latency.max.unwrap() >= 100.0 && latency.max.unwrap() < 100.2);
+    }
+
+    #[test]
+    fn traffic_before_turn_0_makes_no_rate_higher() {
+        let summary = Summary {
+            wall: Duration::from_secs(10),
+            traffic: Traffic {
+                bytes_sent: 50_000,
+                bytes_received: 5_020_000,
+                ..Traffic::default()
+            },
+            traffic_before: Traffic {
+                bytes_sent: 40_000,
+                bytes_received: 5_000_000,
+                ..Traffic::default()
+            },
+            ..Summary::default()
+        };
+        assert_eq!(summary.rates(), [1_000.0, 2_000.0]);
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String
         ms(summary.latency.p99),
         ms(summary.latency.max),
         count(summary.late_turns, "late turn"),
-        summary.traffic.bytes_sent as f64 / 1_000.0 / summary.wall.as_secs_f64().max(1.0)
+        summary.rates()[0] / 1_000.0
     )
 }
 

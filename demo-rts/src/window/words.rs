@@ -415,12 +415,12 @@ pub fn stalls(turns: u64, seconds: f32) -> String {
     format!("{turns}, {seconds:.1} s")
 }
 
-pub fn bytes(bytes: u64, seconds: f64) -> String {
-    let kib = bytes as f64 / 1_024.0;
-    format!("{kib:.0} KiB, {:.1} KiB/s", kib / seconds)
+pub fn bytes(bytes: u64, bytes_a_second: f64) -> String {
+    let [kib, rate] = [bytes as f64, bytes_a_second].map(|bytes| bytes / 1_024.0);
+    format!("{kib:.0} KiB, {rate:.1} KiB/s")
 }
 
-/// What left on a link: copies per hundred batches, and bytes a second, since it is up.
+/// What left on a link: copies per hundred batches, and bytes a second, since it is up and the match runs.
 pub fn link_traffic(copies: u64, bytes_a_second: f64) -> String {
     let copies = match copies {
         1 => "1 copy".to_owned(),

@@ -340,14 +340,14 @@ fn lines(facts: &Facts, measured: &Measured, detail: Detail) -> Vec<(String, Str
         return lines;
     };
     let traffic = &summary.traffic;
-    let wall = summary.wall.as_secs_f64().max(1.0);
+    let [sent, received] = summary.rates();
     lines.push((
         words::SENT.to_owned(),
-        words::bytes(traffic.bytes_sent, wall),
+        words::bytes(traffic.bytes_sent, sent),
     ));
     lines.push((
         words::RECEIVED.to_owned(),
-        words::bytes(traffic.bytes_received, wall),
+        words::bytes(traffic.bytes_received, received),
     ));
     let agreed = stats.agreed.map_or_else(
         || words::NOT_YET.to_owned(),
@@ -360,10 +360,9 @@ fn lines(facts: &Facts, measured: &Measured, detail: Detail) -> Vec<(String, Str
         let link = stats.links.iter().find(|link| link.peer == peer.peer);
         let sent = link.filter(|_| detail == Detail::All).map(|link| {
             let copies = link.copies * 100 / link.batches.max(1);
-            words::link_traffic(
-                copies,
-                link.bytes as f64 / link.up_for.as_secs_f64().max(1.0),
-            )
+            // A link carries no turns in a lobby.
+            let carries_for = link.up_for.min(summary.wall).as_secs_f64().max(1.0);
+            words::link_traffic(copies, link.bytes as f64 / carries_for)
         });
         let link = link.map_or_else(
             || words::BY_OTHERS.to_owned(),

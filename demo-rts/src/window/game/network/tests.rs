@@ -17,7 +17,10 @@ fn facts() -> Facts {
 fn measured() -> Measured {
     let peer = PeerId([7; 32]);
     Measured {
-        summary: Summary::default(),
+        summary: Summary {
+            wall: Duration::from_secs(200),
+            ..Summary::default()
+        },
         stats: Some(Stats {
             links: vec![LinkStats {
                 peer,
@@ -26,7 +29,8 @@ fn measured() -> Measured {
                 batches: 1_000,
                 copies: 70,
                 bytes: 204_800,
-                up_for: Duration::from_secs(200),
+                // It was up in the lobby.
+                up_for: Duration::from_secs(260),
             }],
             peers: vec![PeerStats {
                 peer,
