@@ -128,11 +128,16 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     if !field.has_all(&search) {
         searched.clear();
     }
+    let mut without_ours = Vec::new();
     for of_library in searched.chunk_by(|one, other| {
         one.cell == other.cell && one.contestant.kind == other.contestant.kind
     }) {
-        if let Some(best) = best(of_library) {
-            tuned.extend(extent.of_tuned(best.cell, best.contestant));
+        match best(of_library) {
+            Some(best) => tuned.extend(extent.of_tuned(best.cell, best.contestant)),
+            None if of_library[0].contestant.kind == Kind::Ours => {
+                without_ours.push(of_library[0].cell.to_string());
+            }
+            None => {}
         }
     }
     field.play("tuned", &tuned)?;
@@ -179,6 +184,10 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut of_ours = rows().filter(|row| row.contestant.kind == Kind::Ours);
     if of_ours.any(|row| row.failed() || row.all.lost + row.all.disagreeing > 0) {
         return Err("a match of ours failed, or lost commands".into());
+    }
+    if !without_ours.is_empty() {
+        let cells = without_ours.join(", ");
+        return Err(format!("all candidates of ours failed in {cells}").into());
     }
     Ok(())
 }

@@ -156,8 +156,9 @@ fn searched(extent: &Extent) -> String {
         "For each library and cell, the search plays a match of {} s for each candidate. Candidates are turns of {} ms. For \
          each length, the network has as many turns as a packet takes one way; one turn more; and as many as one \
          repetition after a round trip needs. The candidate with the lowest p95 wins, among those that stall for at most \
-         1 % of the time. Where all stall for longer, the one that stalls least wins. A seed of its own serves the \
-         search. A short search chooses by chance among candidates that are close, or that stall for nearly 1 %. Cells with a name: {}.\n\n",
+         1 % of the time. Where all stall for longer, the one that stalls least wins. Ours is not better than a \
+         rival where it stalls for longer than that and the rival does not. A seed of its own serves the search. A short \
+         search chooses by chance among candidates that are close, or that stall for nearly 1 %. Cells with a name: {}.\n\n",
         extent.search_seconds,
         lengths.join(", "),
         names.join(", "),

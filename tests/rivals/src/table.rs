@@ -194,16 +194,17 @@ pub fn verdicts(equal: &[Row], tuned: &[Row]) -> Vec<(String, Option<bool>)> {
         }
     }
     let (mut cells, mut worse) = (0, Vec::new());
-    for ours in tuned.iter().filter(|row| row.contestant.kind == Kind::Ours) {
-        if ours.cell.loss == Loss::Percent(0) {
-            continue;
-        }
-        let rivals = tuned.iter().filter(|row| row.cell == ours.cell);
-        for rival in rivals.filter(|row| row.contestant.kind != Kind::Ours) {
-            cells += 1;
-            if !is_better(ours, rival) {
-                worse.push(compared(ours, rival));
-            }
+    let lossy = tuned.iter().filter(|row| row.cell.loss != Loss::Percent(0));
+    for rival in lossy.filter(|row| row.contestant.kind != Kind::Ours) {
+        cells += 1;
+        match in_cell(tuned, rival.cell, Kind::Ours, None) {
+            // A rival was tuned to be smooth: what is faster because it stalls for longer is not better.
+            Some(ours) if is_better(&ours, rival) && (is_smooth(&ours) || !is_smooth(rival)) => {}
+            Some(ours) => worse.push(compared(&ours, rival)),
+            None => worse.push(format!(
+                "{} (no row of ours; {})",
+                rival.cell, rival.contestant
+            )),
         }
     }
     if cells > 0 {
@@ -279,10 +280,14 @@ fn is_better(ours: &Row, other: &Row) -> bool {
 pub fn best(rows: &[Row]) -> Option<&Row> {
     let played = || rows.iter().filter(|row| row.p95().is_some());
     let p95 = |row: &&Row| row.p95().unwrap_or(f64::MAX);
-    let smooth = played().filter(|row| row.all.stalled_percent <= STALLED_PERCENT);
+    let smooth = played().filter(|row| is_smooth(row));
     let fastest = smooth.min_by(|one, other| p95(one).total_cmp(&p95(other)));
     let stalled = |row: &&Row| row.all.stalled_percent;
     fastest.or_else(|| played().min_by(|one, other| stalled(one).total_cmp(&stalled(other))))
+}
+
+fn is_smooth(row: &Row) -> bool {
+    row.all.stalled_percent <= STALLED_PERCENT
 }
 
 /// A tuned library may stall for so much of the time.
@@ -362,6 +367,30 @@ mod tests {
         assert!(half.failed() && half.seeds == 1 && half.p95().is_none());
         let none = Row::new(&[(job(2), &failed)]).expect("a row");
         assert_eq!(none.fields().len(), HEAD.len());
+    }
+
+    #[test]
+    fn a_tuned_row_that_stalls_or_is_missing_is_no_better() {
+        let rivals = [
+            row("2p-50ms-1", "ggrs-gated-50d1", 95.0, 3.0),
+            row("2p-50ms-1", "synctick-50", 95.0, 1.0),
+            row("2p-50ms-5", "synctick-50", 95.0, 1.0),
+        ];
+        let claim = |ours: &[Row]| {
+            let tuned = [&rivals[..], ours].concat();
+            verdicts(&[], &tuned).swap_remove(0)
+        };
+        let smooth = [("2p-50ms-1", 1.0), ("2p-50ms-5", 0.0)];
+        let ours = smooth.map(|(cell, stalled)| row(cell, "ours-50x2", 90.0, stalled));
+        assert_eq!(claim(&ours).1, Some(true));
+        let (stalls, held) = claim(&[row("2p-50ms-1", "ours-50x2", 90.0, 2.0)]);
+        assert_eq!(held, Some(false));
+        for part in [
+            "1 of 3; not in 2p-50ms-1 (90.0 ms, stalled 2.0 %; synctick-50 95.0 ms, stalled 1.0 %",
+            ", 2p-50ms-5 (no row of ours; synctick-50)",
+        ] {
+            assert!(stalls.contains(part), "{part}: {stalls}");
+        }
     }
 
     #[test]
