@@ -71,8 +71,8 @@ impl FromStr for Cell {
     }
 }
 
-/// One directed link. Its draws depend on the seed, on its two ends and on the number of the packet alone, so all
-/// contestants meet the same losses.
+/// One directed link. Its draws depend on the seed, on its two ends and on the number of the packet alone, or on the time
+/// for outages, so all contestants meet the same losses.
 pub struct Link {
     cell: Cell,
     packets: Stream,

@@ -191,7 +191,8 @@ const READING: &str = "
 ## How it is measured
 
 - Each peer is a process with UDP sockets of its own. One proxy in user space delays, loses and counts all packets. It adds
-  28 bytes for each packet. Losses follow from the seed, the link and the number of the packet.
+  28 bytes for each packet. Losses follow from the seed, the link and the number of the packet since all peers run.
+  Outages follow from the seed, the link and the time since then.
 - Each player issues commands of 16 bytes by one seeded trace: 2 to 5 a second, with idle gaps of up to 4 s.
 - Latency is the time from issue to execution at the issuing player, once the inputs of all players are confirmed. A
   command that is not executed by the end counts with its age.

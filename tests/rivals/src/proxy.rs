@@ -27,6 +27,8 @@ type OnTheWay = (Duration, u64, usize, usize, Vec<u8>);
 
 /// Delays, losses and counts, without sockets and without a clock.
 struct Forwarder {
+    cell: Cell,
+    seed: u64,
     /// By sender and receiver.
     links: Vec<Vec<Link>>,
     queue: BinaryHeap<Reverse<OnTheWay>>,
@@ -39,19 +41,21 @@ struct Forwarder {
 
 impl Forwarder {
     fn new(cell: Cell, seed: u64) -> Forwarder {
-        let players = 0..cell.players;
-        let of = |from| {
-            players
-                .clone()
-                .map(move |to| Link::new(cell, seed, from, to))
-        };
         Forwarder {
-            links: players.clone().map(|from| of(from).collect()).collect(),
+            cell,
+            seed,
+            links: links(cell, seed),
             queue: BinaryHeap::new(),
             taken: 0,
             measured: None,
             counts: vec![Count::default(); cell.players],
         }
+    }
+
+    /// The measurement begins now. All draws begin anew: what they lead to depends on no packet before.
+    fn measure(&mut self, now: Duration, from: Duration, to: Duration) {
+        self.measured = Some((now, from, to));
+        self.links = links(self.cell, self.seed);
     }
 
     /// Takes a packet in.
@@ -85,6 +89,15 @@ impl Forwarder {
     fn due(&self) -> Option<Duration> {
         self.queue.peek().map(|Reverse(next)| next.0)
     }
+}
+
+fn links(cell: Cell, seed: u64) -> Vec<Vec<Link>> {
+    let players = 0..cell.players;
+    let of = |from| {
+        let others = players.clone();
+        others.map(move |to| Link::new(cell, seed, from, to))
+    };
+    players.clone().map(|from| of(from).collect()).collect()
 }
 
 enum Order {
@@ -166,9 +179,7 @@ fn forward(
         for order in orders.try_iter() {
             match order {
                 Order::Address(player, address) => addresses[player] = Some(address),
-                Order::Measure(from, to) => {
-                    forwarder.measured = Some((begun.elapsed(), from, to));
-                }
+                Order::Measure(from, to) => forwarder.measure(begun.elapsed(), from, to),
                 Order::Stop => return forwarder.counts,
             }
         }
@@ -221,7 +232,7 @@ mod tests {
     /// The packets of 10 s that arrive, one sent each millisecond: arrival and number.
     fn arrivals(text: &str, seed: u64) -> Vec<(u32, u32)> {
         let mut forwarder = Forwarder::new(cell(text), seed);
-        forwarder.measured = Some((Duration::ZERO, Duration::ZERO, MS * 10_000));
+        forwarder.measure(Duration::ZERO, Duration::ZERO, MS * 10_000);
         let mut found = Vec::new();
         for ms in 0..11_000_u32 {
             if ms < 10_000 {
@@ -242,6 +253,28 @@ mod tests {
     fn one_seed_forwards_the_same_packets_at_the_same_times() {
         assert_eq!(arrivals("2p-100ms-5", 1), arrivals("2p-100ms-5", 1));
         assert_ne!(arrivals("2p-100ms-5", 1), arrivals("2p-100ms-5", 2));
+    }
+
+    #[test]
+    fn packets_before_the_measurement_change_no_loss_in_it() {
+        for text in ["2p-100ms-5", "2p-100ms-bursts"] {
+            let arrived = |before: u32| {
+                let mut forwarder = Forwarder::new(cell(text), 1);
+                for ms in 0..before {
+                    forwarder.take(MS * ms, 0, 1, b"before");
+                }
+                forwarder.measure(MS * 500, Duration::ZERO, MS * 60_000);
+                for ms in 500..10_500_u32 {
+                    forwarder.take(MS * ms, 0, 1, &ms.to_le_bytes());
+                }
+                let all = std::iter::from_fn(|| forwarder.arrived(MS * 20_000));
+                let numbered = all.filter_map(|(_, _, bytes)| bytes.try_into().ok());
+                numbered.map(u32::from_le_bytes).collect::<Vec<_>>()
+            };
+            let none = arrived(0);
+            assert!((9_000..9_990).contains(&none.len()), "{}", none.len());
+            assert_eq!(arrived(37), none, "{text}");
+        }
     }
 
     #[test]
@@ -270,7 +303,7 @@ mod tests {
         let mut forwarder = Forwarder::new(cell("2p-0ms-100"), 1);
         forwarder.take(MS, 0, 1, b"before");
         assert_eq!(forwarder.arrived(MS), Some((0, 1, b"before".to_vec())));
-        forwarder.measured = Some((MS, MS * 2, MS * 4));
+        forwarder.measure(MS, MS * 2, MS * 4);
         for ms in 1..10 {
             forwarder.take(MS * ms, 1, 0, b"within");
         }
