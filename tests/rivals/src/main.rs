@@ -1,7 +1,7 @@
 //! This kit and other Rust libraries for lockstep, over one bad network, measured alike.
 //!
 //! `rivals --quick` takes at most five minutes. Without it the whole table takes some hours, and is resumed where it was
-//! left.
+//! left. A measurement with changes that are not committed begins anew each time.
 
 mod account;
 mod contestant;
@@ -22,7 +22,7 @@ use contestant::{Contestant, Kind};
 use link::Cell;
 use page::Page;
 use plan::Extent;
-use results::Results;
+use results::{Forgets, Results};
 use run::Job;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,25 @@ struct Arguments {
     out: Option<PathBuf>,
     #[command(subcommand)]
     peer: Option<Hidden>,
+}
+
+impl Arguments {
+    /// What is forgotten of earlier results. Those of uncommitted changes may be of other changes.
+    fn forgets(&self, commit: &str) -> Forgets {
+        match self.anew {
+            true => Forgets::All,
+            false if commit.ends_with(CHANGES) && !self.so_far => Forgets::Commit,
+            false => Forgets::Nothing,
+        }
+    }
+
+    /// The command line of a page, with which its figures are measured again.
+    fn told(&self, peers_at_once: usize, usual: usize) -> String {
+        let peers = (peers_at_once != usual).then(|| format!("--peers-at-once {peers_at_once}"));
+        let quick = self.quick.then(|| "--quick".to_owned());
+        let told: Vec<String> = quick.into_iter().chain(peers).collect();
+        told.join(" ")
+    }
 }
 
 #[derive(Subcommand)]
@@ -111,7 +130,7 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             vec![cell]
         };
     }
-    let mut field = Field::open(arguments, extent.peers_at_once)?;
+    let mut field = Field::open(arguments, &extent)?;
     let mut equal = extent.equal();
     if let Some(contestant) = arguments.contestant {
         equal.retain(|job| job.contestant.kind == contestant.kind);
@@ -161,7 +180,7 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let page = Page {
         commit: field.commit.clone(),
         days: (first.to_owned(), last.to_owned()),
-        arguments: if arguments.quick { "--quick" } else { "" }.to_owned(),
+        arguments: arguments.told(field.peers_at_once, extent.peers_at_once),
         peers_at_once: field.peers_at_once,
         so_far,
         equal: rows_equal,
@@ -205,7 +224,7 @@ struct Field {
 }
 
 impl Field {
-    fn open(arguments: &Arguments, peers_at_once: usize) -> Result<Field, Box<dyn Error>> {
+    fn open(arguments: &Arguments, extent: &Extent) -> Result<Field, Box<dyn Error>> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         let root = root.ok_or("this crate lies two folders deep")?;
         let program = std::env::current_exe()?;
@@ -216,16 +235,18 @@ impl Field {
         let work = target.join("rivals");
         std::fs::create_dir_all(&work)?;
         let results = work.join("results.jsonl");
-        let commit = match arguments.so_far {
-            true => results::newest_commit(&results)?.ok_or("nothing was measured")?,
-            false => commit(root),
+        let (commit, usual) = match arguments.so_far {
+            true => results::newest(&results, extent.seconds)?.ok_or("nothing was measured")?,
+            false => (commit(root), extent.peers_at_once),
         };
+        let peers_at_once = arguments.peers_at_once.unwrap_or(usual).max(8);
+        let forgets = arguments.forgets(&commit);
         Ok(Field {
-            results: Results::open(&results, &commit, arguments.anew)?,
+            results: Results::open(&results, &commit, peers_at_once, forgets)?,
             commit,
             work,
             out: arguments.out.clone().unwrap_or_else(|| root.join("docs")),
-            peers_at_once: arguments.peers_at_once.unwrap_or(peers_at_once).max(8),
+            peers_at_once,
             so_far: arguments.so_far,
             begun: Instant::now(),
         })
@@ -325,9 +346,12 @@ fn commit(root: &Path) -> String {
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     match git(&[&["diff", "--quiet", "HEAD"], &all[..]].concat()) {
         Some(_) => commit,
-        None => format!("{commit} + changes"),
+        None => format!("{commit}{CHANGES}"),
     }
 }
+
+/// Behind the commit where there are changes that are not committed.
+const CHANGES: &str = " + changes";
 
 /// The date in UTC.
 fn today() -> String {
@@ -368,6 +392,32 @@ mod tests {
         Arguments::command().debug_assert();
         let typed = ["rivals", "--contestant", "ours-200x2"];
         assert!(Arguments::try_parse_from(typed).is_err());
+    }
+
+    #[test]
+    fn results_of_uncommitted_changes_are_forgotten() {
+        let forgets = |typed: &[&str], commit: &str| {
+            let typed = ["rivals"].iter().chain(typed);
+            let arguments = Arguments::try_parse_from(typed).expect("a command line");
+            arguments.forgets(commit)
+        };
+        assert_eq!(forgets(&[], "abc"), Forgets::Nothing);
+        assert_eq!(forgets(&["--anew"], "abc"), Forgets::All);
+        assert_eq!(forgets(&[], "abc + changes"), Forgets::Commit);
+        assert_eq!(forgets(&["--so-far"], "abc + changes"), Forgets::Nothing);
+    }
+
+    #[test]
+    fn a_page_tells_how_many_peers_at_once_were_asked_for() {
+        let told = |typed: &[&str], peers: usize| {
+            let typed = ["rivals"].iter().chain(typed);
+            let arguments = Arguments::try_parse_from(typed).expect("a command line");
+            arguments.told(peers, 24)
+        };
+        assert_eq!(told(&[], 24), "");
+        assert_eq!(told(&["--quick"], 24), "--quick");
+        assert_eq!(told(&["--so-far"], 12), "--peers-at-once 12");
+        assert_eq!(told(&["--quick"], 12), "--quick --peers-at-once 12");
     }
 
     #[test]
