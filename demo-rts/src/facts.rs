@@ -315,7 +315,7 @@ impl Facts {
         }
     }
 
-    /// How many peers still play if those of `missing` do not, and how many began.
+    /// How many peers still play if the peers of `missing` do not, and how many began.
     pub fn peers_without(&self, missing: &[Seat]) -> (usize, usize) {
         let plays = |seat: &Seat| !missing.contains(seat) && !self.left.contains(seat);
         let playing = self.owners.iter().filter(|(seat, _)| plays(seat));

@@ -79,13 +79,13 @@ pub struct Peer {
     seats: Vec<Seat>,
     /// The peers in the lobby.
     here: Vec<LobbyPeer>,
-    /// The peers of those seats.
+    /// The peers of the match's seats.
     owners: Vec<SeatInfo>,
     /// `None` without a network.
     again: Option<Again>,
     /// A reopening after quorum loss, which is begun again until its player leaves.
     reopens_again: bool,
-    /// As the host of a reopening it goes on as soon as those that came are a quorum.
+    /// As the host of a reopening it goes on as soon as the players that came are a quorum.
     first_comers: bool,
     /// Where other players of its match were found on the local network.
     contacts_found: Vec<Contact>,

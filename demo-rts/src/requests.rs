@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 pub enum Request {
     /// Enter the branch that was found.
     EnterBranch,
-    /// As the host of a reopening, go on as soon as those that came are a quorum.
+    /// As the host of a reopening, go on as soon as the players that came are a quorum.
     BeginNow,
     /// As the host of a lobby, remove the guest with this seat.
     RemoveGuest {

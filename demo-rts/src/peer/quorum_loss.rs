@@ -125,7 +125,7 @@ impl Peer {
         None
     }
 
-    /// As the host of a reopening it goes on as soon as those that came are a quorum.
+    /// As the host of a reopening it goes on as soon as the players that came are a quorum.
     pub fn begin_now(&mut self) {
         self.first_comers = true;
         self.game.source().begin_now();
@@ -136,7 +136,7 @@ impl Peer {
         self.reopening && self.rejoining
     }
 
-    /// Whether it goes on as soon as those that came are a quorum.
+    /// Whether it goes on as soon as the players that came are a quorum.
     pub fn takes_first_comers(&self) -> bool {
         self.first_comers
     }

@@ -562,7 +562,7 @@ enum Pressed {
     AcceptHistory,
     /// Into the branch that was found.
     Enter,
-    /// With those that came to a reopening.
+    /// With the players that came to a reopening.
     BeginNow,
     /// A guest, from this peer's lobby, or a player that asks.
     Remove(PeerId),

@@ -51,7 +51,7 @@ pub struct Game {
     front: Option<Rc<Front>>,
     /// The new run with which the peer goes on after quorum loss.
     goes_on: Option<NewRun>,
-    /// Names of the lost players, and of those that play a branch that was found.
+    /// Names of the lost players, and of the players of a branch that was found.
     lost: String,
     in_branch: String,
     /// The branch that this peer plays is announced on the local network.

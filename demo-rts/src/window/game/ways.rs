@@ -16,7 +16,7 @@ pub enum Answer {
     Leave,
 }
 
-/// Asks in the middle of the window, with the names of the lost players, and of those that play a branch to enter. The
+/// Asks in the middle of the window, with the names of the lost players, and of the players of a branch to enter. The
 /// keyboard's focus starts on the answer that changes nothing.
 pub fn ask(
     canvas: &mut Canvas,
