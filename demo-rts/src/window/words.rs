@@ -130,7 +130,7 @@ pub const SHELL: (&str, &str) = (
     "Catapults hit a place. They hit friends too.",
 );
 pub const RALLY: (&str, &str) = ("Rally", "Where new units go. Workers gather there.");
-pub const LEAVE: (&str, &str) = ("Unload", "All units inside come out.");
+pub const UNLOAD: (&str, &str) = ("Unload", "All units inside come out.");
 pub const DEMOLISH: (&str, &str) = ("Demolish", "No refund. Press twice.");
 pub const ABANDON: (&str, &str) = (
     "Abandon",

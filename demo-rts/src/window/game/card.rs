@@ -196,7 +196,7 @@ fn of_building(building: &BuildingView, own: &SeatView, world: &World) -> Vec<En
             ));
         }
         if building.kind.stats().shelters > 0 {
-            let (name, purpose) = words::LEAVE;
+            let (name, purpose) = words::UNLOAD;
             let made = entry(Action::Empty(id), Sign::Leave, KeyCode::L, name, purpose);
             let lacks = (building.inside == 0).then(|| words::NO_UNITS_INSIDE.to_owned());
             entries.push(Entry { lacks, ..made });
