@@ -174,10 +174,7 @@ impl Facts {
                 self.note(format!("{} left", self.all_named(gone)));
             }
             Event::SeatResigned { seat, .. } => {
-                self.note(format!(
-                    "seat of {} closed: invalid commands",
-                    self.name(*seat)
-                ));
+                self.note(format!("{} resigned: invalid commands", self.name(*seat)));
             }
             Event::Suspected { seats: of, .. } => {
                 self.note(format!("no packets from {}", self.all_named(of)));
@@ -443,7 +440,7 @@ mod tests {
                 seat,
             });
             let newest = facts.log.back().map(|note| note.text.as_str());
-            assert_eq!(newest, Some("0:00 seat of bot 1 closed: invalid commands"));
+            assert_eq!(newest, Some("0:00 bot 1 resigned: invalid commands"));
         }
     }
 

@@ -191,7 +191,7 @@ pub enum Line {
         seat: Option<u8>,
         text: String,
     },
-    /// A seat was closed: its batch held bytes that are no command.
+    /// A seat was resigned: its batch held bytes that are no command.
     Resigned { seat: u8, turn: u32 },
     /// A peer broke the protocol.
     Fault {

@@ -227,7 +227,7 @@ pub fn text(line: &Line) -> Option<String> {
         Line::Pause { paused: false, .. } => "the match resumes".to_owned(),
         Line::Chat { from, text, .. } => format!("{from}: {text}"),
         Line::Resigned { seat, turn } => {
-            format!("seat {seat} closed at turn {turn}: invalid commands")
+            format!("seat {seat} resigned at turn {turn}: invalid commands")
         }
         Line::Fault { peer, what } => format!("peer {peer} {what}"),
         Line::Link { peer, why } => format!("link to {peer}: {why}"),
@@ -342,6 +342,13 @@ pub fn seats(numbers: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_seat_that_is_resigned_is_called_so() {
+        let line = Line::Resigned { seat: 2, turn: 30 };
+        let wanted = "seat 2 resigned at turn 30: invalid commands";
+        assert_eq!(text(&line).as_deref(), Some(wanted));
+    }
 
     #[test]
     fn a_file_name_is_quoted_as_one_word() {
