@@ -2,7 +2,7 @@
 
 use crate::names::players;
 use crate::output::LatencyLine;
-use crate::words::{clock, count, match_time, remaining};
+use crate::words::{clock, count, match_time, remaining, waiting_commands};
 use lockstep::{Checksum, Ended, Event, Gone, PeerId, RosterCause, Seat, SeatInfo, Status};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -164,7 +164,7 @@ impl Facts {
             }
             Event::Backlog { seat, commands } => {
                 let of = self.name(*seat);
-                self.note(format!("{commands} commands of {of} wait for a later turn"));
+                self.note(waiting_commands(*commands, &of));
             }
             Event::Paused { seat, .. } => self.note(format!("{} paused", self.name(*seat))),
             Event::Resumed { .. } => self.note("the match resumes"),

@@ -448,9 +448,7 @@ impl Peer {
                 (self.rejoining, self.quorum_lost) = (false, None);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
-                    self.warn(format!(
-                        "the last {lost} recorded turns do not count: too few players recorded them"
-                    ));
+                    self.warn(crate::words::lost_turns(lost));
                 }
             }
             Event::Ended(ended) => {

@@ -1,7 +1,7 @@
 //! The lines of a match as text for people.
 
 use crate::output::{EndLine, GoneLine, Line, PlanWay};
-use crate::words::{clock, count};
+use crate::words::{clock, count, waiting_commands};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -97,9 +97,7 @@ pub fn text(line: &Line) -> Option<String> {
         }
         Line::Retracted { turn } => format!("turns from {turn} on are taken back"),
         Line::Backlog { seat, commands: 0 } => format!("no command of seat {seat} waits any more"),
-        Line::Backlog { seat, commands } => {
-            format!("{commands} commands of seat {seat} wait for a later turn")
-        }
+        Line::Backlog { seat, commands } => waiting_commands(*commands, &format!("seat {seat}")),
         Line::Stall {
             turn,
             waiting_on,

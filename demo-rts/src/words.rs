@@ -48,6 +48,23 @@ pub(crate) fn remaining((playing, all): (usize, usize)) -> String {
     }
 }
 
+/// That commands wait: `1 command of seat 2 waits for a later turn`.
+#[cfg(feature = "play")]
+pub(crate) fn waiting_commands(commands: u32, of: &str) -> String {
+    let wait = if commands == 1 { "waits" } else { "wait" };
+    let commands = count(u64::from(commands), "command");
+    format!("{commands} of {of} {wait} for a later turn")
+}
+
+/// That a reopening lacks the last turns of this peer's recording.
+#[cfg(feature = "play")]
+pub(crate) fn lost_turns(lost: u32) -> String {
+    match lost {
+        1 => "the last recorded turn does not count: too few players recorded it".to_owned(),
+        _ => format!("the last {lost} recorded turns do not count: too few players recorded them"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +82,18 @@ mod tests {
         assert_eq!(kinds(12, Kind::TownHall), "12 town halls");
         assert_eq!(one(Kind::Archer), "an archer");
         assert_eq!(one(Kind::Barracks), "a barracks");
+    }
+
+    #[cfg(feature = "play")]
+    #[test]
+    fn a_verb_agrees_with_its_number() {
+        for (commands, wanted) in [
+            (1, "1 command of Ada waits for a later turn"),
+            (2, "2 commands of Ada wait for a later turn"),
+        ] {
+            assert_eq!(waiting_commands(commands, "Ada"), wanted);
+        }
+        assert!(lost_turns(1).starts_with("the last recorded turn does not count"));
+        assert!(lost_turns(2).starts_with("the last 2 recorded turns do not count"));
     }
 }
