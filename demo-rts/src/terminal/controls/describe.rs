@@ -68,7 +68,7 @@ impl Hand {
         let here = |unit: &UnitView| unit.tile == self.cursor && unit.order != Order::Inside;
         let mut units = seen.units().filter(here);
         if let Some(unit) = units.next() {
-            let left = self.left(unit.seat, unit.kind, unit.hit_points, world);
+            let left = self.hit_points_text(unit.seat, unit.kind, unit.hit_points, world);
             let others = match units.count() {
                 0 => String::new(),
                 more => format!(", and {more} more"),
@@ -76,7 +76,8 @@ impl Hand {
             return format!("{}, {left}{others}", owned(unit.seat, unit.kind));
         }
         if let Some(building) = seen.building_on(self.cursor) {
-            let left = self.left(building.seat, building.kind, building.hit_points, world);
+            let left =
+                self.hit_points_text(building.seat, building.kind, building.hit_points, world);
             let known = match (building.remembered, building.complete) {
                 (true, _) => ", last seen like this",
                 (false, false) => ", unfinished",
@@ -95,9 +96,8 @@ impl Hand {
         }
     }
 
-    /// Hit points of the maximum. Upgrades of other seats are unknown: their maximum is that of the table, or what
-    /// is visible if more.
-    fn left(&self, seat: Seat, kind: Kind, left: u16, world: &World) -> String {
+    /// `30 of 40 hp`. Another seat's upgrades are unknown: its maximum is the table's, or the visible number if higher.
+    fn hit_points_text(&self, seat: Seat, kind: Kind, left: u16, world: &World) -> String {
         let own = world.stats(seat, kind).filter(|_| seat == self.seat);
         let usual = kind.stats().hit_points.max(left);
         let whole = own.map_or(usual, |line| line.hit_points);

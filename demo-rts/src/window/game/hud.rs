@@ -4,7 +4,7 @@ use super::camera::{Camera, Place};
 use super::card::{Action, Page, card, key_name};
 use super::effects::radius;
 use super::hand::{Hand, Mode};
-use super::scene::{Scene, colour, whole};
+use super::scene::{Scene, colour, max_hit_points};
 use super::shapes::{self, UnitLook};
 use super::signs::{Sign, sign};
 use crate::facts::Facts;
@@ -295,8 +295,8 @@ fn heading(ui: &mut Ui<'_>, inner: Rect, text: &str) -> f32 {
     written.bottom()
 }
 
-fn health(ui: &mut Ui<'_>, (x, y): (f32, f32), wide: f32, left: u16, whole: u16) -> f32 {
-    let part = f32::from(left) / f32::from(whole.max(1));
+fn health(ui: &mut Ui<'_>, (x, y): (f32, f32), wide: f32, left: u16, most: u16) -> f32 {
+    let part = f32::from(left) / f32::from(most.max(1));
     let high = ui.units(10.0);
     let bar = Rect::new(x, y + ui.units(3.0), wide, high);
     ui.canvas.rect(bar, theme::FIELD);
@@ -311,7 +311,7 @@ fn health(ui: &mut Ui<'_>, (x, y): (f32, f32), wide: f32, left: u16, whole: u16)
         Rect::new(bar.x, bar.y, bar.w * part.min(1.0), bar.h),
         colour,
     );
-    let text = format!("{left}/{whole}");
+    let text = format!("{left}/{most}");
     let at = (bar.right() + ui.units(8.0), y - ui.units(2.0));
     ui.label(
         at,
@@ -354,14 +354,14 @@ fn draw_unit(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, unit: &UnitView) {
         words::owned_by(&name, &shown.facts.name(unit.seat))
     };
     let y = heading(ui, text, &name);
-    let whole = whole(
+    let most = max_hit_points(
         shown.world,
         shown.scene.eye(),
         unit.seat,
         unit.kind,
         unit.hit_points,
     );
-    let y = health(ui, (text.x, y), text.w * 0.55, unit.hit_points, whole);
+    let y = health(ui, (text.x, y), text.w * 0.55, unit.hit_points, most);
     let line = match (own, unit.carries) {
         (false, _) => words::purpose(unit.kind).to_owned(),
         (true, Some((resource, amount))) => words::carries(unit.order, amount, resource),
@@ -402,14 +402,14 @@ fn draw_building(
     };
     let y = heading(ui, inner, &name);
     let seat = building.seat;
-    let whole = whole(
+    let most = max_hit_points(
         shown.world,
         shown.scene.eye(),
         seat,
         building.kind,
         building.hit_points,
     );
-    let y = health(ui, (inner.x, y), inner.w * 0.5, building.hit_points, whole);
+    let y = health(ui, (inner.x, y), inner.w * 0.5, building.hit_points, most);
     if !building.complete {
         let part =
             f32::from(building.progress) / f32::from(building.kind.stats().build_ticks.max(1));
@@ -479,14 +479,14 @@ fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked:
             seat = seat.or(Some(unit.seat));
             kinds.entry(unit.kind).or_default().push(*id);
             left += u32::from(unit.hit_points);
-            let whole = whole(
+            let most = max_hit_points(
                 shown.world,
                 shown.scene.eye(),
                 unit.seat,
                 unit.kind,
                 unit.hit_points,
             );
-            all += u32::from(whole);
+            all += u32::from(most);
         }
     }
     let y = heading(ui, inner, &words::selected(many.len()));

@@ -266,14 +266,14 @@ impl Scene {
         };
         for building in &self.motion.buildings {
             let on_map = footprint(building);
-            let whole = whole(
+            let most = max_hit_points(
                 world,
                 self.eye,
                 building.seat,
                 building.kind,
                 building.hit_points,
             );
-            let part = f32::from(building.hit_points) / f32::from(whole);
+            let part = f32::from(building.hit_points) / f32::from(most);
             let hurt = building.complete && part < 0.999;
             let shown = shows(building.id, hurt) && !building.remembered;
             if !shown || !on_map.meets(camera.shown()) {
@@ -287,8 +287,8 @@ impl Scene {
         }
         for walker in &self.motion.walkers {
             let unit: &UnitView = &walker.unit;
-            let whole = whole(world, self.eye, unit.seat, unit.kind, unit.hit_points);
-            let part = f32::from(unit.hit_points) / f32::from(whole);
+            let most = max_hit_points(world, self.eye, unit.seat, unit.kind, unit.hit_points);
+            let part = f32::from(unit.hit_points) / f32::from(most);
             let place = walker.at(overlay.alpha);
             if !shows(unit.id, part < 0.999) || !camera.sees(place, 1.0) {
                 continue;
@@ -328,9 +328,9 @@ pub fn place(world: &World, id: Id) -> Option<Place> {
     unit.or_else(|| world.building(id).map(|building| place_of(building.centre)))
 }
 
-/// Maximum hit points. Upgrades of other seats are unknown: their maximum is that of the table, or what is visible
-/// if more.
-pub fn whole(world: &World, eye: Eye, seat: Seat, kind: Kind, left: u16) -> u16 {
+/// The maximum of a unit's or building's hit points. Another seat's upgrades are unknown: its maximum is the table's, or the
+/// visible number if higher.
+pub fn max_hit_points(world: &World, eye: Eye, seat: Seat, kind: Kind, left: u16) -> u16 {
     let known = match eye {
         Eye::All => world.stats(seat, kind),
         Eye::Seat(own) if own == seat => world.stats(seat, kind),
