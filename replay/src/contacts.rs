@@ -105,9 +105,6 @@ pub fn lines(match_id: MatchId, contacts: &[Contact]) -> String {
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     refuse_over(&reader)?;
-    if reader.start().roster.len() == 1 {
-        return Err(Error::Continued { turns: 0 });
-    }
     let contacts = contacts(replay, &reader)?;
     let Some(own) = contacts.first() else {
         return Err(Error::NoWayBack);
@@ -145,7 +142,7 @@ pub fn reopen(replay: &Path) -> Result<Rejoin, Error> {
     load(&mut reader, contacts, player)
 }
 
-/// Refuses a match that no other peer plays any more.
+/// Refuses a match that no other peer plays any more, or that none ever played.
 fn refuse_over(reader: &Reader) -> Result<(), Error> {
     if reader.end().is_some() {
         return Err(Error::Over);
@@ -154,6 +151,7 @@ fn refuse_over(reader: &Reader) -> Result<(), Error> {
         Some(continuation) => Err(Error::Continued {
             turns: continuation.turns,
         }),
+        None if reader.start().roster.len() == 1 => Err(Error::Continued { turns: 0 }),
         None => Ok(()),
     }
 }
@@ -281,20 +279,28 @@ mod tests {
             panic!("a log begins with its start");
         };
         let start = std::sync::Arc::make_mut(start);
+        let match_id = start.match_id;
         start.roster.truncate(1);
         start.signatures.truncate(1);
         // Only the first player has a command in the first turn.
         assert!(matches!(refused(&open[..2]), Error::Continued { turns: 0 }));
+        let ticket = line(match_id, &contact(1)).trim().parse().unwrap();
+        for refused in [reopen(&path), rejoin_by(&path, &ticket)] {
+            assert!(matches!(refused, Err(Error::Continued { turns: 0 })));
+        }
+    }
+
+    fn contact(at: u8) -> Contact {
+        Contact {
+            peer: PeerId([at; 32]),
+            addresses: vec![format!("10.0.0.{at}:4000")],
+        }
     }
 
     #[test]
     fn addresses_are_read_back_for_the_same_match() {
         let folder = tempfile::tempdir().unwrap();
         let way_back = WayBack::beside(&folder.path().join("x.replay"));
-        let contact = |at: u8| Contact {
-            peer: PeerId([at; 32]),
-            addresses: vec![format!("10.0.0.{at}:4000")],
-        };
         let contacts = [contact(1), contact(2)];
         way_back.keep(MatchId([3; 16]), &contacts).unwrap();
         assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), contacts);
