@@ -157,7 +157,11 @@ impl PlayOn {
             Ok(Ok(found)) => {
                 let seats = found.world().seats().filter(|seat| !seat.defeated);
                 self.seats = seats.map(|seat| seat.seat).collect();
-                let usual = found.seat(None, self.match_context.common.identity.as_deref());
+                let identity = self.match_context.common.identity.as_deref();
+                // The key need not have played in this match.
+                let usual = found
+                    .seat(None, identity)
+                    .or_else(|_| found.seat(None, None));
                 let usual = usual.ok();
                 let chosen = self.seats.iter().position(|seat| Some(*seat) == usual);
                 self.chosen = self.chosen.or(chosen);
@@ -307,3 +311,48 @@ impl Screen for PlayOn {
 
 /// The index of the start button, behind three levels, the list, and Back.
 const START_FOCUS: usize = 3 + 1 + 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::window::readability::until;
+    use lockstep::log::{Bundle, LogStore as _, Record, Terms};
+    use lockstep::quic::Identity;
+    use lockstep::{Plan, TurnNumber};
+
+    #[test]
+    fn a_key_that_did_not_play_leaves_no_seat_unchosen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.replay");
+        let [missing, other] = ["missing", "other"].map(|name| folder.path().join(name));
+        drop(Identity::at(&other).unwrap());
+        let mut log = Recorder::create(&path).unwrap();
+        let start = fixture::start(Terms::default(), ["ada", "bob"]);
+        log.append(&Record::Start(start.into())).unwrap();
+        let idle = Bundle {
+            turn: TurnNumber(0),
+            plan: Plan::default(),
+            paused: false,
+            entries: Vec::new(),
+        };
+        log.append(&Record::Bundle(idle)).unwrap();
+        log.close().unwrap();
+        for identity in [&missing, &other] {
+            let mut match_context = MatchContext {
+                places: Places::at(folder.path()),
+                ..MatchContext::default()
+            };
+            match_context.common.identity = Some(identity.clone());
+            let settings = Shared::default();
+            let from = (1, Duration::ZERO);
+            let mut page = PlayOn::new(&path, from, Vec::new(), settings, match_context);
+            until("the moment", || {
+                page.poll();
+                matches!(page.looking, Lookup::Found(_)).then_some(())
+            });
+            assert_eq!(page.chosen, Some(0), "{}", identity.display());
+        }
+        assert!(!missing.exists());
+    }
+}
