@@ -6,7 +6,7 @@ mod placing;
 mod selecting;
 
 use crate::home::look_at_first;
-use crate::world::{Command, Id, Kind, Selection, Tile, Upgrade, World};
+use crate::world::{Command, Id, Kind, Order, Selection, Tile, Upgrade, World};
 use lockstep::Seat;
 use menu::{Choice, Menu};
 use placing::Site;
@@ -82,15 +82,17 @@ impl Hand {
         self.mode != Mode::Free
     }
 
-    /// Deselects units and buildings that no longer exist.
+    /// Deselects units and buildings that no longer exist, and units inside buildings: they take no orders.
     pub fn deselect_removed(&mut self, world: &World) {
         if let Mode::Asking(building) = self.mode
             && world.building(building).is_none()
         {
             self.mode = Mode::Free;
         }
-        self.selection
-            .retain(|id| world.unit(*id).is_some() || world.building(*id).is_some());
+        self.selection.retain(|id| match world.unit(*id) {
+            Some(unit) => unit.order != Order::Inside,
+            None => world.building(*id).is_some(),
+        });
     }
 
     /// The meaning of `key`. A capital letter queues the order of the small letter behind earlier orders.

@@ -2,14 +2,13 @@
 
 use super::{Act, Hand, lies_in};
 use crate::home::{first_unit_of, hall_of};
-use crate::world::{Id, Kind, Order, Selection, Tile, World};
+use crate::world::{Id, Kind, Order, Selection, Tile, UnitView, World};
 
 impl Hand {
     pub(super) fn select_here(&mut self, world: &World) -> Act {
         let here = self.cursor;
-        let units = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && unit.tile == here);
+        let units = self.units_outside(world);
+        let units = units.filter(|unit| unit.tile == here);
         let mut found: Vec<Id> = units.map(|unit| unit.id).collect();
         if found.is_empty() {
             found.extend(self.own_building_here(world));
@@ -26,9 +25,8 @@ impl Hand {
         self.corner = None;
         let inside =
             |tile: Tile| (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y);
-        let units = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && inside(unit.tile));
+        let units = self.units_outside(world);
+        let units = units.filter(|unit| inside(unit.tile));
         let found = units.map(|unit| unit.id).collect();
         self.select(found, "none of your units is there")
     }
@@ -44,9 +42,8 @@ impl Hand {
     /// Moves the cursor to the nearest soldier if none is on the screen, so that the player sees the selected
     /// units.
     pub(super) fn select_soldiers(&mut self, world: &World) -> Act {
-        let soldiers = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
+        let soldiers = self.units_outside(world);
+        let soldiers = soldiers.filter(|unit| unit.kind.is_soldier());
         let (found, tiles): (Vec<Id>, Vec<Tile>) =
             soldiers.map(|unit| (unit.id, unit.tile)).unzip();
         let selected = &tiles[..tiles.len().min(Selection::MOST)];
@@ -57,7 +54,7 @@ impl Hand {
                 .min_by_key(|tile| (tile.king_steps(self.cursor), **tile));
             self.cursor = nearest.copied().unwrap_or(self.cursor);
         }
-        self.select(found, "you have no soldiers")
+        self.select(found, "no soldier of yours is on the map")
     }
 
     /// Moves the cursor to the first town hall and selects it, or else to the first unit.
@@ -74,6 +71,13 @@ impl Hand {
             }
             None => Act::Say("you have neither a town hall nor units".into()),
         }
+    }
+
+    /// Own units on the map: those inside a building stand on its middle tile, and take no orders.
+    fn units_outside(&self, world: &World) -> impl Iterator<Item = UnitView> {
+        let seat = self.seat;
+        let own = move |unit: &UnitView| unit.seat == seat && unit.order != Order::Inside;
+        world.units().filter(own)
     }
 
     /// Selects as many of these as one command can name. An empty result keeps the old selection.

@@ -477,3 +477,29 @@ fn a_building_out_of_sight_is_shown_as_last_seen() {
     assert!(matches!(meant[0], Command::Attack { .. }), "{meant:?}");
     assert!(matches!(meant[1], Command::AttackMove { to: on, .. } if on == to));
 }
+
+#[test]
+fn sheltered_units_are_not_selected() {
+    let (world, hall) = crate::fixture::sheltered();
+    let mut hand = Hand::new(Seat(0), &world);
+    let inside: Vec<_> = world.units().filter(|u| u.seat == Seat(0)).collect();
+    let under = inside[0].tile;
+    assert!(inside.iter().all(|unit| unit.tile == under));
+    hand.cursor = under;
+    assert_eq!(press(&mut hand, &world, KeyCode::Char(' ')), Act::Moved);
+    assert_eq!(hand.selection, [hall], "the building around them");
+    // A box and the key of soldiers find nothing, and keep the selection.
+    press(&mut hand, &world, KeyCode::Char('v'));
+    for key in ['v', 'e'] {
+        let act = press(&mut hand, &world, KeyCode::Char(key));
+        assert!(matches!(act, Act::Say(_)), "{key}: {act:?}");
+        assert_eq!(hand.selection, [hall]);
+    }
+    // Units that go in leave the selection.
+    hand.selection = inside.iter().map(|unit| unit.id).collect();
+    hand.deselect_removed(&world);
+    assert_eq!(hand.selection, []);
+    hand.selection = vec![hall];
+    hand.deselect_removed(&world);
+    assert_eq!(hand.selection, [hall]);
+}
