@@ -90,7 +90,7 @@ pub const SOUND_NOWHERE: &str = "Sound on, but there is no sound device";
 pub const YOU: &str = "you";
 pub const POINT_AT_OWN: &str = "Point at one of your buildings.";
 pub const NO_IDLE: &str = "No worker is idle.";
-pub const NO_SOLDIERS: &str = "You have no soldiers.";
+pub const NO_SOLDIERS: &str = "No soldier of yours is on the map.";
 
 pub fn group_set(number: usize, many: usize) -> String {
     format!("Group {number}: {many}")
@@ -98,6 +98,10 @@ pub fn group_set(number: usize, many: usize) -> String {
 
 pub fn group_empty(number: usize) -> String {
     format!("Group {number} is empty. Ctrl+{number} sets it.")
+}
+
+pub fn group_inside(number: usize) -> String {
+    format!("All of group {number} is inside.")
 }
 
 /// Why a seat cannot have an entry of the card; `lacking` is the kind of a missing building.

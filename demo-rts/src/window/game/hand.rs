@@ -120,11 +120,8 @@ impl Hand {
                 .seen_by(seat)
                 .is_some_and(|seen| seen.unit(*id).is_some() || seen.building(*id).is_some()),
         };
-        let is_inside = |id: &Id| {
-            let unit = world.unit(*id);
-            unit.is_some_and(|unit| unit.order == Order::Inside)
-        };
-        self.selection.retain(|id| known(id) && !is_inside(id));
+        self.selection
+            .retain(|id| known(id) && !is_inside(*id, world));
         let lives = |id: &Id| world.unit(*id).is_some() || world.building(*id).is_some();
         self.groups.iter_mut().for_each(|group| group.retain(lives));
         if self.selection.is_empty() {
@@ -478,10 +475,11 @@ impl Hand {
         Some(Request::Look(at))
     }
 
+    /// Selects all soldiers on the map.
     pub fn select_soldiers(&mut self, world: &World) -> Option<Request> {
-        let soldiers = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
+        let soldiers = world.units().filter(|unit| {
+            unit.seat == self.seat && unit.kind.is_soldier() && unit.order != Order::Inside
+        });
         let found: Vec<Id> = soldiers.map(|unit| unit.id).collect();
         if found.is_empty() {
             return Some(Request::Say(words::NO_SOLDIERS.to_owned()));
@@ -491,7 +489,7 @@ impl Hand {
     }
 
     /// Handles a control group's key. Ctrl sets the group to what is selected of one's own, Shift adds that to it.
-    /// Otherwise it selects the group, and a double tap moves the view there.
+    /// Otherwise it selects the group, except for units inside buildings, and a double tap moves the view there.
     pub fn group(
         &mut self,
         number: usize,
@@ -515,17 +513,27 @@ impl Hand {
         if group.is_empty() {
             return Some(Request::Say(words::group_empty(number)));
         }
-        let found = group.clone();
+        let outside = group.iter().filter(|id| !is_inside(**id, world));
+        let found: Vec<Id> = outside.copied().collect();
+        let middle = middle_of(group, world);
         let again = self
             .last_group
             .is_some_and(|(last, when)| last == number && now.saturating_sub(when) < DOUBLE_TAP);
         self.last_group = Some((number, now));
-        self.select(found);
-        again
-            .then(|| middle_of(&self.selection, world))
-            .flatten()
-            .map(Request::Look)
+        if !found.is_empty() {
+            self.select(found);
+        } else if !again {
+            return Some(Request::Say(words::group_inside(number)));
+        }
+        middle.filter(|_| again).map(Request::Look)
     }
+}
+
+/// Whether it is a unit inside a building: not on the map, and it takes no orders.
+fn is_inside(id: Id, world: &World) -> bool {
+    world
+        .unit(id)
+        .is_some_and(|unit| unit.order == Order::Inside)
 }
 
 /// The upper left tile of a building with its middle at a place; `None` off the map.
@@ -567,3 +575,37 @@ pub fn middle_of(ids: &[Id], world: &World) -> Option<Place> {
 /// A drag over more pixels than this draws a box.
 const LEAST_BOX: f32 = 6.0;
 const DOUBLE_TAP: Duration = Duration::from_millis(400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_key_selects_no_units_inside_buildings() {
+        let (world, hall) = fixture::sheltered();
+        let own = world.units().filter(|unit| unit.seat == Seat(0));
+        let inside: Vec<Id> = own.map(|unit| unit.id).collect();
+        let mut hand = Hand::new(Seat(0));
+        hand.groups[1] = inside.clone();
+        hand.select(vec![hall]);
+        // Before the next tick: a paused match, or one that is over, has none.
+        let soldiers = hand.select_soldiers(&world);
+        assert!(matches!(soldiers, Some(Request::Say(_))), "{soldiers:?}");
+        let plain = Modifiers::default();
+        let now = Duration::from_secs(9);
+        let group = hand.group(1, plain, now, &world);
+        assert!(matches!(group, Some(Request::Say(_))), "{group:?}");
+        assert_eq!(hand.selection(), [hall]);
+        // A double tap shows where they are.
+        let again = hand.group(1, plain, now, &world);
+        assert_eq!(again, middle_of(&inside, &world).map(Request::Look));
+        assert_eq!(hand.selection(), [hall]);
+        // The others of a group are selected.
+        hand.groups[2] = inside;
+        hand.groups[2].push(hall);
+        hand.select(Vec::new());
+        assert_eq!(hand.group(2, plain, now, &world), None);
+        assert_eq!(hand.selection(), [hall]);
+    }
+}
