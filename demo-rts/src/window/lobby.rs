@@ -453,9 +453,7 @@ impl Screen for Lobby {
         let mut memory = std::mem::take(&mut self.memory);
         let mut ui = Ui::new(canvas, input, &mut memory);
         let done = match (&self.ended, &self.kind) {
-            _ if self.leaving_since.is_some() => {
-                notice(&mut ui, words::LOBBY, words::LEAVING, &[]).map(|_| Pressed::Leave)
-            }
+            _ if self.leaving_since.is_some() => notice(&mut ui, words::LOBBY, words::LEAVING, &[]),
             (Some(ended), _) => {
                 let heading = match self.kind {
                     Kind::Rejoin { .. } => words::REJOINING,
@@ -553,6 +551,7 @@ impl Screen for Lobby {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Pressed {
     Ready,
     Say,

@@ -9,6 +9,7 @@ use super::input::{Input, KeyCode, Modifiers, MouseButton};
 use super::letters::Weight;
 use super::theme;
 use focus::{DrawnWidgets, Focus, WidgetId, is_for_focus};
+use std::hash::Hash;
 use std::panic::Location;
 
 /// State of the widgets from frame to frame.
@@ -201,10 +202,10 @@ impl<'a> Ui<'a> {
         self.draw_button(id, area, label, able)
     }
 
-    /// A button of a row that grows and shrinks. The place of a button tells it from the other ones.
+    /// A button among others that come and go: what it stands for tells it from them.
     #[track_caller]
-    pub fn button_of(&mut self, place: usize, area: Rect, label: &str, able: bool) -> bool {
-        let id = WidgetId::at(Location::caller(), place);
+    pub fn button_of(&mut self, what: impl Hash, area: Rect, label: &str, able: bool) -> bool {
+        let id = WidgetId::standing_for(what, Location::caller());
         self.draw_button(id, area, label, able)
     }
 
@@ -220,7 +221,19 @@ impl<'a> Ui<'a> {
     /// A button without a label, to draw on. Returns whether the mouse is over it, and whether it was pressed.
     #[track_caller]
     pub fn tile(&mut self, area: Rect, able: bool) -> (bool, bool) {
-        let met = self.interact(area, able);
+        let id = self.drawn.id(Location::caller());
+        self.draw_tile(id, area, able)
+    }
+
+    /// A tile among others that come and go: what it stands for tells it from them.
+    #[track_caller]
+    pub fn tile_of(&mut self, what: impl Hash, area: Rect, able: bool) -> (bool, bool) {
+        let id = WidgetId::standing_for(what, Location::caller());
+        self.draw_tile(id, area, able)
+    }
+
+    fn draw_tile(&mut self, id: WidgetId, area: Rect, able: bool) -> (bool, bool) {
+        let met = self.interact_as(id, area, able);
         self.draw_box(area, &met, able);
         (met.hot || (met.focused && self.memory.by_keys), met.pressed)
     }

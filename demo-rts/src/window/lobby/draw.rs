@@ -5,7 +5,7 @@ use crate::options::PlanChoice;
 use crate::peer::{BUILD, Bots, Peer};
 use crate::window::canvas::Rect;
 use crate::window::letters::Weight;
-use crate::window::menu::{self, ROW, Rows, button_width, buttons, line, page};
+use crate::window::menu::{self, ROW, Rows, button_width, buttons, buttons_of, line, page};
 use crate::window::theme;
 use crate::window::ui::{Ui, wrapped};
 use crate::window::words::{self as words_of_match, menu as words};
@@ -86,7 +86,8 @@ impl Lobby {
         }
         // Last, so that no key press meets them by chance.
         for (label, button, answer) in answers {
-            if ui.button(button, label) {
+            // Rows move as players come and leave.
+            if ui.button_of((label, &answer), button, label, true) {
                 pressed = Some(answer);
             }
         }
@@ -313,18 +314,21 @@ impl Lobby {
             .chain(self.ways())
             .chain(enters)
             .collect();
-        let labels: Vec<&str> = all.iter().map(|(label, _)| *label).collect();
         let text = match self.message.as_str() {
             "" => text.to_owned(),
             message => format!("{text} {message}"),
         };
-        let place = notice(ui, heading, &text, &labels)?;
-        all.into_iter().nth(place).map(|(_, pressed)| pressed)
+        notice(ui, heading, &text, &all)
     }
 }
 
-/// A page with a single message.
-pub(super) fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option<usize> {
+/// A page with a single message, and buttons with their labels.
+pub(super) fn notice(
+    ui: &mut Ui<'_>,
+    heading: &str,
+    text: &str,
+    answers: &[(&str, Pressed)],
+) -> Option<Pressed> {
     let (unit, size) = (ui.units(1.0), ui.units(theme::BODY));
     let wide = ui.units(600.0).min(ui.canvas.size().0 - ui.units(64.0));
     let lines = wrapped(ui.canvas, text, size, Weight::Regular, wide).len();
@@ -333,6 +337,46 @@ pub(super) fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]
     ui.paragraph((room.x, room.y), room.w, text, theme::BODY, theme::TEXT);
     let high = ui.units(ROW);
     let row = Rect::new(room.x, room.bottom() - high, room.w, high);
-    let labels: Vec<(&str, bool)> = labels.iter().map(|label| (*label, true)).collect();
-    buttons(ui, row, &labels)
+    let answers = answers.iter();
+    let answers: Vec<(Pressed, &str, bool)> = answers
+        .map(|(label, pressed)| (*pressed, *label, true))
+        .collect();
+    let place = buttons_of(ui, row, &answers)?;
+    answers.get(place).map(|(pressed, ..)| *pressed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::Way;
+    use crate::window::canvas::Canvas;
+    use crate::window::input::{Input, KeyCode, Modifiers, Press};
+    use crate::window::ui::Memory;
+
+    #[test]
+    fn the_focus_stays_with_its_answer_as_others_come() {
+        let [leave, enter, alone] = [
+            ("leave", Pressed::Leave),
+            ("enter", Pressed::Enter),
+            ("alone", Pressed::GoOn(Way::Alone)),
+        ];
+        let (mut canvas, mut memory) = (Canvas::new(), Memory::default());
+        let mut press = |key: KeyCode, answers: &[(&str, Pressed)]| {
+            canvas.begin((1_280.0, 720.0), 1.0);
+            let (with, repeat) = (Modifiers::default(), false);
+            let input = Input {
+                keys: vec![Press { key, with, repeat }],
+                ..Input::default()
+            };
+            let mut ui = Ui::new(&mut canvas, &input, &mut memory);
+            let pressed = notice(&mut ui, "", "", answers);
+            ui.finish();
+            pressed
+        };
+        // The first of them is the outermost at the right, and the last for the keyboard.
+        press(KeyCode::Tab, &[leave, enter]);
+        for answers in [&[leave, enter][..], &[leave, alone, enter]] {
+            assert_eq!(press(KeyCode::Enter, answers), Some(Pressed::Enter));
+        }
+    }
 }

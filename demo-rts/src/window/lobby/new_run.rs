@@ -1,7 +1,7 @@
 //! The screen between two runs of a peer after quorum loss. The screen of the earlier run is gone by its first frame.
 
 use super::draw::notice;
-use super::{Kind, Lobby};
+use super::{Kind, Lobby, Pressed};
 use crate::exit::Problem;
 use crate::peer::{NewRun, Way};
 use crate::window::canvas::Canvas;
@@ -69,7 +69,8 @@ impl Screen for Between {
             false => words::BACK,
         };
         let mut ui = Ui::new(canvas, input, &mut self.memory);
-        let pressed = notice(&mut ui, words::NOT_GOING_ON, &self.problem, &[label]);
+        let back = (label, Pressed::Leave);
+        let pressed = notice(&mut ui, words::NOT_GOING_ON, &self.problem, &[back]);
         ui.finish();
         match pressed.is_some() || input.hit(KeyCode::Escape) {
             true => Next::Back,

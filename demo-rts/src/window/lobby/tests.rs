@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::peer::{Bots, KeyChoice, Launch};
-use crate::window::input::{Click, Modifiers, MouseButton};
+use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::menu::page;
 use crate::window::places::Places;
 use crate::window::readability::{SIZES, check_texts, until};
@@ -644,4 +644,52 @@ fn a_lobby_promises_no_picture_of_a_staged_map() {
     assert!(staged.is_staged());
     let staged = texts(Some(staged));
     assert!(!staged.contains(promise), "{staged}");
+}
+
+/// What this key presses in a frame of a lobby.
+fn pressed_by(key: KeyCode, lobby: &mut Lobby, memory: &mut Memory) -> Option<Pressed> {
+    let (size, with, repeat) = (SIZES[0], Modifiers::default(), false);
+    let mut canvas = Canvas::new();
+    canvas.begin(size, 1.0);
+    let input = Input {
+        size,
+        keys: vec![Press { key, with, repeat }],
+        ..Input::default()
+    };
+    let mut ui = Ui::new(&mut canvas, &input, memory);
+    let pressed = lobby.draw(&mut ui);
+    ui.finish();
+    pressed
+}
+
+#[test]
+fn the_focus_stays_with_its_player_and_its_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = Common::default();
+    let [bob, ada] = [1, 2].map(long_named);
+    let asks = Asker {
+        peer: ada.peer,
+        name: ada.name.clone(),
+        build: String::new(),
+        address: "10.0.0.2".to_owned(),
+    };
+    let kind = Kind::host(3, &common);
+    let mut lobby = bare(front(folder.path(), &common), kind, vec![bob]);
+    lobby.askers.push(asks);
+    let (mut memory, enter) = (Memory::default(), KeyCode::Enter);
+    let focus_on = |wanted: Pressed, lobby: &mut Lobby, memory: &mut Memory| {
+        let found = (0..9).any(|_| {
+            pressed_by(KeyCode::Tab, lobby, memory);
+            pressed_by(enter, lobby, memory) == Some(wanted)
+        });
+        assert!(found, "{wanted:?}");
+    };
+    focus_on(Pressed::Admit(ada.peer), &mut lobby, &mut memory);
+    lobby.askers.clear();
+    let removes = Pressed::Remove(ada.peer);
+    lobby.here.push(ada);
+    assert_eq!(pressed_by(enter, &mut lobby, &mut memory), None);
+    focus_on(removes, &mut lobby, &mut memory);
+    lobby.here.remove(0);
+    assert_eq!(pressed_by(enter, &mut lobby, &mut memory), Some(removes));
 }

@@ -4,6 +4,7 @@ use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::letters::Weight;
 use crate::window::theme;
 use crate::window::ui::Ui;
+use std::hash::Hash;
 
 /// A heading and a panel below it, in the middle of the window. Returns the room on the panel.
 pub fn page(ui: &mut Ui<'_>, heading: &str, units: (f32, f32)) -> Rect {
@@ -95,21 +96,32 @@ pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) 
     *chosen != before
 }
 
-/// Buttons at the right end of a row, the first outermost. Returns the index of the pressed one.
+/// Buttons at the right end of a row, the first outermost. Returns the index of the pressed one. A button's place tells it
+/// from the others: its label may change.
 #[track_caller]
 pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<usize> {
+    let all = labels.iter().enumerate();
+    let all: Vec<(usize, &str, bool)> = all
+        .map(|(place, (label, able))| (place, *label, *able))
+        .collect();
+    buttons_of(ui, row, &all)
+}
+
+/// Such buttons of which some come and go: what each stands for tells it from the others.
+#[track_caller]
+pub fn buttons_of<T: Hash>(ui: &mut Ui<'_>, row: Rect, all: &[(T, &str, bool)]) -> Option<usize> {
     let gap = ui.units(10.0);
     let mut right = row.right();
     let mut areas = Vec::new();
-    for (label, _) in labels {
+    for (_, label, _) in all {
         let wide = button_width(ui, label);
         areas.push(Rect::new((right - wide).round(), row.y, wide, row.h));
         right -= wide + gap;
     }
     // The keyboard's order is that of the eye: from the left.
     let mut pressed = None;
-    for (place, (area, (label, able))) in areas.iter().zip(labels).enumerate().rev() {
-        if ui.button_of(place, *area, label, *able) {
+    for (place, (area, (what, label, able))) in areas.iter().zip(all).enumerate().rev() {
+        if ui.button_of(what, *area, label, *able) {
             pressed = Some(place);
         }
     }

@@ -19,7 +19,9 @@ mod tests;
 pub use front::{Begun, Front, date, now_unix, sentence};
 pub use home::Home;
 pub(in crate::window) use kit::ROW;
-pub(in crate::window) use kit::{Rows, button_width, buttons, choice, labelled, line, mark, page};
+pub(in crate::window) use kit::{
+    Rows, button_width, buttons, buttons_of, choice, labelled, line, mark, page,
+};
 pub(in crate::window) use preview::Wanted;
 pub(in crate::window) use skirmish::LEVELS;
 

@@ -2,6 +2,7 @@
 
 use super::{Memory, Ui};
 use crate::window::input::{KeyCode, Press};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 
 /// What tells a widget from all others, whatever else is drawn beside it.
@@ -9,13 +10,17 @@ use std::panic::Location;
 pub(super) struct WidgetId {
     /// The call that draws it.
     call: &'static Location<'static>,
-    /// Its place among the widgets that this call draws in a frame.
-    place: usize,
+    /// What tells it from the other widgets of this call: its place among them, or a hash of what it stands for.
+    which: u64,
 }
 
 impl WidgetId {
-    pub fn at(call: &'static Location<'static>, place: usize) -> WidgetId {
-        WidgetId { call, place }
+    /// A widget that stands for something, in whatever place it is drawn.
+    pub fn standing_for(what: impl Hash, call: &'static Location<'static>) -> WidgetId {
+        let mut hasher = DefaultHasher::new();
+        what.hash(&mut hasher);
+        let which = hasher.finish();
+        WidgetId { call, which }
     }
 }
 
@@ -36,8 +41,9 @@ pub(super) struct DrawnWidgets {
 impl DrawnWidgets {
     /// The next widget that this call draws.
     pub fn id(&self, call: &'static Location<'static>) -> WidgetId {
-        let place = self.all.iter().filter(|(id, _)| id.call == call).count();
-        WidgetId::at(call, place)
+        let before = self.all.iter().filter(|(id, _)| id.call == call).count();
+        let which = before as u64;
+        WidgetId { call, which }
     }
 
     /// Adds a widget. A focus that waits for its index is on it from now on.

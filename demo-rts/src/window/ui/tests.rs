@@ -116,6 +116,35 @@ fn a_disabled_button_keeps_the_focus_and_is_not_pressed() {
     assert_eq!(buttons_behind(&mut memory, &enter, 0, false), [false, true]);
 }
 
+/// Buttons for these names. The one that is pressed.
+fn named(memory: &mut Memory, input: &Input, names: &[&'static str]) -> Option<&'static str> {
+    let mut canvas = canvas();
+    let mut ui = Ui::new(&mut canvas, input, memory);
+    let mut pressed = None;
+    for (place, name) in names.iter().enumerate() {
+        let area = Rect::new(200.0 * place as f32, 200.0, 100.0, 30.0);
+        if ui.button_of(name, area, "same", true) {
+            pressed = Some(*name);
+        }
+    }
+    ui.finish();
+    pressed
+}
+
+#[test]
+fn the_focus_stays_with_what_a_button_stands_for() {
+    let (mut memory, enter) = (Memory::default(), key(KeyCode::Enter));
+    let all = ["Ada", "Bob", "Eve"];
+    for _ in 0..2 {
+        named(&mut memory, &key(KeyCode::Tab), &all);
+    }
+    for others in [&all[..], &["Bob", "Eve"], &["Eve", "Bob"]] {
+        assert_eq!(named(&mut memory, &enter, others), Some("Bob"));
+    }
+    assert_eq!(named(&mut memory, &enter, &["Ada", "Eve"]), None);
+    assert!(!memory.has_focus());
+}
+
 #[test]
 fn tab_and_enter_reach_every_button() {
     let mut memory = Memory::default();
