@@ -8,7 +8,7 @@ use crate::window::input::{Input, KeyCode};
 use crate::window::{theme, words};
 use crate::world::{BuildingView, Command, Id, Job, Kind, SeatView, Upgrade, World};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Page {
     /// Commands for the selection.
     #[default]
@@ -18,7 +18,7 @@ pub enum Page {
 }
 
 /// The effect of a button or its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The next click gives the target.
     Aim(Aim),

@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 /// An order that needs a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aim {
     /// Attack a target, or attack-move.
     Attack,

@@ -436,7 +436,8 @@ fn draw_building(
     let gap = ui.units(6.0);
     for (place, job) in (0_u8..).zip(building.queue.iter().flatten()) {
         let area = Rect::new(inner.x + (side + gap) * f32::from(place), y, side, side);
-        let (hot, pressed) = ui.tile(area, own);
+        let cancel = Action::Cancel(building.id, place);
+        let (hot, pressed) = ui.tile_of(cancel, area, own);
         let (mark, name) = match job {
             Job::Train(kind) => (Sign::Kind(*kind), kind.stats().name),
             Job::Research(upgrade) => (Sign::Upgrade(*upgrade), upgrade.stats().name),
@@ -463,7 +464,7 @@ fn draw_building(
             ui.tip(area, lines);
         }
         if pressed {
-            asked.action = Some((Action::Cancel(building.id, place), ui.pressed_with()));
+            asked.action = Some((cancel, ui.pressed_with()));
         }
     }
 }
@@ -508,7 +509,7 @@ fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked:
         if area.right() > inner.right() {
             break;
         }
-        let (hot, pressed) = ui.tile(area, true);
+        let (hot, pressed) = ui.tile_of(kind, area, true);
         let look = UnitLook {
             kind,
             seat: own,
@@ -558,7 +559,7 @@ fn draw_card(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Respons
             side,
         );
         let able = entry.lacks.is_none();
-        let (hot, pressed) = ui.tile(button, able);
+        let (hot, pressed) = ui.tile_of(entry.action, button, able);
         let aimed = match (hand.mode, entry.action) {
             (Mode::Aim(one), Action::Aim(other)) => one == other,
             (Mode::Place(one), Action::Place(other)) => one == other,

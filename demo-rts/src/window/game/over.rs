@@ -14,7 +14,7 @@ use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::{Ended, Seat};
 
 /// A choice from the menu.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     Close,
     /// Pauses the match, or ends the pause.
@@ -90,7 +90,8 @@ pub fn menu(
     let mut chosen = None;
     for (place, (label, choice, can)) in choices.into_iter().enumerate() {
         let y = area.y + (high + gap) * place as f32;
-        if ui.button_if(Rect::new(area.x, y, area.w, high), label, can) {
+        let button = Rect::new(area.x, y, area.w, high);
+        if ui.button_of(choice, button, label, can) {
             chosen = Some(choice);
         }
     }
@@ -455,7 +456,7 @@ mod tests {
     fn keys_move_through_the_menu() {
         let mut memory = Memory::default();
         memory.focus(0);
-        let mut press = |key: KeyCode| {
+        let mut press_in = |stage: Stage, key: KeyCode| {
             let with = Modifiers::default();
             let repeat = false;
             let input = Input {
@@ -464,12 +465,13 @@ mod tests {
             };
             let mut canvas = Canvas::new();
             canvas.begin(SIZES[0], 1.0);
-            let stage = Stage::Played {
-                paused: true,
-                surrender: Surrender::Can,
-            };
             menu(&mut canvas, &input, &mut memory, stage)
         };
+        let played = Stage::Played {
+            paused: true,
+            surrender: Surrender::Can,
+        };
+        let mut press = |key: KeyCode| press_in(played, key);
         assert_eq!(press(KeyCode::Enter), Some(Choice::Close));
         press(KeyCode::Down);
         assert_eq!(press(KeyCode::Enter), Some(Choice::Pause));
@@ -478,5 +480,8 @@ mod tests {
         assert_eq!(press(KeyCode::Enter), Some(Choice::Leave));
         press(KeyCode::Up);
         assert_eq!(press(KeyCode::Enter), Some(Choice::Surrender));
+        // The end of the match leaves nothing to surrender.
+        let over = Stage::Over { result: true };
+        assert_eq!(press_in(over, KeyCode::Enter), None);
     }
 }

@@ -7,7 +7,7 @@ use crate::window::letters::Weight;
 use crate::window::ui::{Memory, Ui, wrapped};
 use crate::window::{theme, words};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     Wait,
     GoOn(Way),
@@ -68,7 +68,8 @@ pub fn ask(
     let mut answered = None;
     for (place, (label, answer)) in answers.into_iter().enumerate() {
         let y = first + (row + between) * place as f32;
-        if ui.button(Rect::new(inner.x, y, inner.w, row), label) {
+        let button = Rect::new(inner.x, y, inner.w, row);
+        if ui.button_of(answer, button, label, true) {
             answered = Some(answer);
         }
     }
@@ -79,7 +80,29 @@ pub fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::input::{KeyCode, Modifiers, Press};
     use crate::window::readability::{SIZES, check_texts};
+
+    #[test]
+    fn a_branch_that_is_found_takes_no_focus() {
+        let mut memory = Memory::default();
+        let mut press = |key: KeyCode, branch| {
+            let (with, repeat) = (Modifiers::default(), false);
+            let input = Input {
+                keys: vec![Press { key, with, repeat }],
+                ..Input::default()
+            };
+            let mut canvas = Canvas::new();
+            canvas.begin(SIZES[0], 1.0);
+            ask(&mut canvas, &input, &mut memory, ("Ada", branch))
+        };
+        for _ in 0..4 {
+            press(KeyCode::Tab, None);
+        }
+        for branch in [None, Some("Bob")] {
+            assert_eq!(press(KeyCode::Enter, branch), Some(Answer::Leave));
+        }
+    }
 
     #[test]
     fn choice_after_quorum_loss_is_readable_at_every_size() {

@@ -1,5 +1,7 @@
 //! The table as a person uses it: readable texts, and the effects of clicks and keys.
 
+mod focus;
+
 use super::*;
 use crate::window::game::hand::Aim;
 use crate::window::input::{Modifiers, Press};
