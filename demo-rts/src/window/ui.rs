@@ -29,7 +29,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Moves the focus to the next frame's widget with this index, and makes it visible.
+    /// Moves the focus to the next frame's widget with this index, or behind it to the first that is not disabled, and makes
+    /// it visible.
     pub fn focus(&mut self, index: usize) {
         self.move_to(Focus::Next(index));
         self.by_keys = true;

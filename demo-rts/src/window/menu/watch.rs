@@ -16,6 +16,8 @@ pub struct Watching {
     front: Rc<Front>,
     memory: Memory,
     recordings: Recordings,
+    /// The list gets the keyboard's focus once it has a line, or will have none: until then it is disabled.
+    awaits_list: bool,
     chosen: Option<usize>,
     first: usize,
     /// A viewer is above this page, from which matches may be played on.
@@ -27,12 +29,11 @@ pub struct Watching {
 
 impl Watching {
     pub fn new(front: Rc<Front>) -> Watching {
-        let mut memory = Memory::default();
-        memory.focus(0);
         Watching {
             recordings: recordings_of(&front),
+            awaits_list: true,
             front,
-            memory,
+            memory: Memory::default(),
             chosen: None,
             first: 0,
             is_covered: false,
@@ -86,6 +87,14 @@ impl Screen for Watching {
             self.come_back();
         }
         self.recordings.poll();
+        let is_settled = !self.recordings.read.is_empty() || !self.recordings.is_reading();
+        if self.awaits_list && is_settled {
+            self.awaits_list = false;
+            // The player may have moved it by then.
+            if !self.memory.has_focus() {
+                self.memory.focus(0);
+            }
+        }
         let before = self.chosen;
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let room = page(&mut ui, words::WATCH, (1_080.0, 470.0));
@@ -238,5 +247,61 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
             theme::SMALL,
             theme::BAD,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::fixture;
+    use crate::window::input::{Modifiers, Press};
+    use crate::window::places::Places;
+    use crate::window::readability::until;
+    use lockstep::log::{LogStore as _, Record, Terms};
+    use replay::Recorder;
+    use std::path::Path;
+
+    /// The page once it has read this folder's recordings, and what a key does on it then.
+    fn key_when_read(folder: &Path, key: KeyCode) -> (Watching, Next) {
+        let front = Front::at(Places::at(folder), &Common::default());
+        front.settings.borrow_mut().local_network = false;
+        let mut page = Watching::new(Rc::new(front));
+        let mut canvas = Canvas::new();
+        let mut frame = |page: &mut Watching, keys| {
+            canvas.begin((1_280.0, 720.0), 1.0);
+            let input = Input {
+                size: (1_280.0, 720.0),
+                keys,
+                ..Input::default()
+            };
+            page.frame(&input, &mut canvas)
+        };
+        until("the recordings", || {
+            assert!(matches!(frame(&mut page, Vec::new()), Next::Stay));
+            (!page.recordings.is_reading()).then_some(())
+        });
+        let (with, repeat) = (Modifiers::default(), false);
+        let next = frame(&mut page, vec![Press { key, with, repeat }]);
+        (page, next)
+    }
+
+    #[test]
+    fn enter_leaves_a_page_without_recordings() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, next) = key_when_read(folder.path(), KeyCode::Enter);
+        assert!(matches!(next, Next::Back));
+    }
+
+    #[test]
+    fn the_focus_waits_for_the_recordings() {
+        let folder = tempfile::tempdir().unwrap();
+        let replays = Places::at(folder.path()).try_replays().unwrap();
+        let mut log = Recorder::create(&replays.join("a.replay")).unwrap();
+        let start = fixture::start(Terms::default(), ["ada", "bob"]);
+        log.append(&Record::Start(start.into())).unwrap();
+        log.close().unwrap();
+        let (page, _) = key_when_read(folder.path(), KeyCode::Down);
+        assert_eq!(page.chosen, Some(0));
     }
 }

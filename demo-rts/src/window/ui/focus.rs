@@ -26,7 +26,7 @@ impl WidgetId {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Focus {
-    /// The next frame's widget with this index.
+    /// The next frame's widget with this index, if it is not disabled.
     Next(usize),
     On(WidgetId),
 }
@@ -36,6 +36,8 @@ pub(super) enum Focus {
 pub(super) struct DrawnWidgets {
     /// In the order of the keyboard, and whether they are not disabled.
     all: Vec<(WidgetId, bool)>,
+    /// The focus has come to a disabled one of them by its index.
+    came_to_disabled: bool,
 }
 
 impl DrawnWidgets {
@@ -50,6 +52,7 @@ impl DrawnWidgets {
     pub fn add(&mut self, id: WidgetId, able: bool, memory: &mut Memory) {
         if memory.focus == Some(Focus::Next(self.all.len())) {
             memory.focus = Some(Focus::On(id));
+            self.came_to_disabled = !able;
         }
         self.all.push((id, able));
     }
@@ -78,9 +81,12 @@ impl DrawnWidgets {
 }
 
 impl Ui<'_> {
-    /// Moves the focus by the keys of this frame, and off a widget that is not drawn any more.
+    /// Moves the focus by the keys of this frame, past a disabled widget that it has just come to, and off one that is not
+    /// drawn any more.
     pub(super) fn move_focus(&mut self) {
-        let step = self.asked_step();
+        // An index counts disabled widgets too, and Enter would be dead on one.
+        let past = self.drawn.came_to_disabled.then_some(true);
+        let step = self.asked_step().or(past);
         if let Some(id) = step.and_then(|on| self.drawn.after(self.memory, on)) {
             self.memory.move_to(Focus::On(id));
         }

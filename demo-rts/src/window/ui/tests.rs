@@ -103,6 +103,17 @@ fn the_focus_stays_whatever_is_drawn_before_it() {
 }
 
 #[test]
+fn a_focus_by_index_passes_over_a_disabled_button() {
+    let enter = key(KeyCode::Enter);
+    for (able, wanted) in [(true, [true, false]), (false, [false, true])] {
+        let mut memory = Memory::default();
+        memory.focus(0);
+        buttons_behind(&mut memory, &Input::default(), 0, able);
+        assert_eq!(buttons_behind(&mut memory, &enter, 0, able), wanted);
+    }
+}
+
+#[test]
 fn a_disabled_button_keeps_the_focus_and_is_not_pressed() {
     let mut memory = Memory::default();
     buttons_behind(&mut memory, &key(KeyCode::Tab), 0, true);

@@ -324,6 +324,11 @@ fn a_match_that_ends_without_a_world_is_closed_by_a_button() {
     assert_eq!(player.game.over, Over::Menu);
     player.frame(Input::default());
     assert!(player.reads(words::CLOSE_MATCH));
+    // There is no result to show: the focus of the menu passes over it.
+    for key in [KeyCode::Escape, KeyCode::Escape, KeyCode::Enter] {
+        player.press(key);
+    }
+    assert_eq!(player.game.over, Over::Help);
 }
 
 #[test]
