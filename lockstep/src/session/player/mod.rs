@@ -246,9 +246,14 @@ impl Player {
                     // What was decided and has no turn behind it is told all the same: it may hold the proof that a peer
                     // cheated.
                     core.out.extend(self.turns.log_changes(end.turns));
-                    core.out.extend(self.turns.close_log(Some(end.turns)));
+                    let signed = end.signatures.iter().map(|(at, _)| *at);
+                    // The others may go on without this peer, from before its last turns: these stay provisional.
+                    let is_final = self.membership.voters().is_quorum(signed.collect());
+                    let turns = is_final.then_some(end.turns);
+                    core.out.extend(self.turns.close_log(turns));
                     self.log_attests(core);
-                    core.out.push(Output::Append(Record::End(end)));
+                    let end = Output::Append(Record::End(end));
+                    core.out.extend(is_final.then_some(end));
                     self.finish(core, reason);
                 }
                 Stage::Over(reason) => {
