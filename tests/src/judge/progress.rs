@@ -115,6 +115,7 @@ impl Judge {
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
+            self.check_haste(peer);
             let ended = self.peers[peer].ended.is_some();
             self.must(peer, Progress, "a core peer")(ended, "never ended");
             self.check_admissions(peer);
@@ -138,11 +139,43 @@ impl Judge {
         }
     }
 
+    /// The plan of a turn in a peer's log.
+    fn plan_of(&self, peer: usize, turn: u32) -> Plan {
+        let known = self.peers[peer].log.turns.get(turn as usize);
+        known.map_or(self.scenario.plan, |of| of.plan)
+    }
+
+    /// A core peer's turns are no earlier than planned, in any window, but to make up for waits of a command delay.
+    fn check_haste(&self, peer: usize) {
+        // The haste left in the tightest window that ends here.
+        let (mut turn, mut from, mut left) = (0, Duration::ZERO, Duration::MAX);
+        for (next, to) in self.peers[peer].handed.iter().copied() {
+            // Turns handed out again after a retraction count once.
+            if next <= turn {
+                continue;
+            }
+            let plan = self.plan_of(peer, turn);
+            let waited = plan.turn() * plan.delay_turns.into() + JITTER;
+            let planned: Duration = (turn..next).map(|of| self.plan_of(peer, of).turn()).sum();
+            // The tightest window goes on, or another one begins here.
+            let most = left.min(waited) + (to - from);
+            let least = planned - planned / SLEW;
+            let is_due = Some(from) > self.core.due;
+            let must = self.must(peer, Progress, (turn, from, to, most));
+            must(most >= least || !is_due, "is earlier than its plan allows");
+            left = if is_due {
+                most.saturating_sub(least)
+            } else {
+                left
+            };
+            (turn, from) = (next, to);
+        }
+    }
+
     /// A core peer's turns are no later than planned, in any window, by more than all causes allow.
     fn check_pace(&self, peer: usize) {
         let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
-        let (turns, first) = (&file.log.turns, self.scenario.plan);
-        let length = |turn: u32| turns.get(turn as usize).map_or(first, |of| of.plan).turn();
+        let length = |turn| self.plan_of(peer, turn).turn();
         let now = (file.next.min(self.scenario.turn_limit - 1), self.now);
         let mut causes = self.causes();
         // The delay left in the tightest window that ends here.
