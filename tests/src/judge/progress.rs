@@ -132,10 +132,12 @@ impl Judge {
             let notes = &self.peers[peer].notes;
             let by = due.max(notes.began_at) + REJOINS;
             let by = by + losses(&self.causes(), due, by);
-            let waits = notes.is_out && notes.run == 1 && !notes.crashed;
-            let late =
-                waits && self.is_linked_to_core(peer) && last.is_some_and(|(_, last)| by < *last);
-            self.must(peer, Progress, (notes.began_at, by))(!late, "is not admitted");
+            let joins = notes.run == 1 && self.is_linked_to_core(peer);
+            let waits = notes.is_out && !notes.crashed;
+            let late = notes.admitted_at.map_or(waits, |at| at > by);
+            let late = joins && late && last.is_some_and(|(_, last)| by < *last);
+            let must = self.must(peer, Progress, (notes.began_at, by, notes.admitted_at));
+            must(!late, "is not admitted in time");
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Notes {
     pub began_at: Duration,
     /// That run is not the first, and has not been admitted.
     pub is_out: bool,
+    /// When it was admitted.
+    pub admitted_at: Option<Duration>,
     /// Its process has died, and no other run of it has begun.
     pub crashed: bool,
     /// It was told to leave.

@@ -94,9 +94,11 @@ impl<W: Playable> Simulator<W> {
 
     /// A joiner is in the match again: its players continue.
     pub(super) fn admitted(&mut self, peer: usize) {
-        if !std::mem::take(&mut self.notes(peer).is_out) {
+        let (now, notes) = (self.now(), self.notes(peer));
+        if !std::mem::take(&mut notes.is_out) {
             return;
         }
+        notes.admitted_at = Some(now);
         for seat in self.peers[peer].own.clone() {
             let turns = self.judge.peers[peer].log.turns.iter();
             let entries = turns.flat_map(|bundle| &bundle.entries);
