@@ -126,6 +126,11 @@ impl Judge {
         // joiner has followed of stalled peers count as recorded.
         let mut logs = self.peers.iter().flat_map(|file| file.logs());
         let is_first = !logs.any(|log| log.changes.contains(change));
+        // Nor does a change cost the core a peer. A reopening goes on with those that came in time.
+        let mut core = self.core.members.iter().filter(|of| voters.contains(of));
+        let keeps = |of: &usize| value.roster.iter().any(|place| self.at(place) == *of);
+        let keeps = !is_first || change.reopening.is_some() || core.all(keeps);
+        must(keeps, "removes a core peer");
         let reopening = change.reopening.as_ref().filter(|_| is_first);
         let runs = reopening.into_iter().flat_map(|of| &of.runs);
         for run in runs.clone() {
