@@ -16,8 +16,8 @@ pub struct Core {
     pub members: Vec<usize>,
     /// The time from which turns must advance. `None` before healing.
     pub due: Option<Duration>,
-    /// The stays of outside peers in rosters of core peers: peer, begin, end, and whether its process was alive.
-    pub(super) tenures: Vec<(usize, Duration, Duration, bool)>,
+    /// The stays of outside peers in rosters of core peers: peer, begin, end, and until when its process was alive.
+    pub(super) tenures: Vec<(usize, Duration, Duration, Duration)>,
     /// The time at which the first core peer logged each roster change.
     pub(super) changes: BTreeMap<usize, Duration>,
 }
@@ -83,15 +83,27 @@ impl Judge {
         for peer in 0..self.peers.len() {
             let votes = |core: &usize| self.peers[*core].log.roster(u32::MAX).contains(&peer);
             let stays = !self.is_core(peer) && self.core.members.iter().any(votes);
-            let is_alive = !self.peers[peer].notes.crashed;
-            let tenure = (peer, self.now, Duration::MAX, is_alive);
+            let lives = match self.peers[peer].notes.crashed {
+                true => self.now,
+                false => Duration::MAX,
+            };
             let mut open = self.core.tenures.iter_mut();
             match open.find(|(of, _, to, _)| *of == peer && *to == Duration::MAX) {
                 Some((_, _, to, _)) if !stays => *to = self.now,
-                None if stays => self.core.tenures.push(tenure),
-                _ => {}
+                Some((_, _, _, until)) => *until = lives.min(*until),
+                None if stays => {
+                    let tenure = (peer, self.now, Duration::MAX, lives);
+                    self.core.tenures.push(tenure);
+                }
+                None => {}
             }
         }
+    }
+
+    /// A peer's process has died.
+    pub fn crashed(&mut self, peer: usize) {
+        self.peers[peer].notes.crashed = true;
+        self.note_tenures();
     }
 }
 

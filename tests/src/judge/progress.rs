@@ -87,11 +87,16 @@ impl Judge {
         let mut members = self.core.members.iter();
         let links = 2 - u32::from(members.all(|peer| self.is_linked_to_core(*peer)));
         let change = (delay - plan.turn()) * links + PULSES;
-        let tenures = self.core.tenures.iter().map(|(peer, from, to, was_alive)| {
-            let differs = u32::from(self.scenario.may_differ(*peer));
-            let budgets = STALL_BUDGET * u32::from(*was_alive) + DISPUTE * differs;
-            (*from, *to, SUSPICION + RECOVERY + budgets, *was_alive)
+        let tenures = self.core.tenures.iter();
+        let tenures = tenures.flat_map(|(peer, from, to, lives)| {
+            let disputes = DISPUTE * u32::from(self.scenario.may_differ(*peer));
+            let silent = (*from, *to, SUSPICION, false);
+            // A peer that lives may be heard again, or hold up what waits for it.
+            let budgets = RECOVERY + STALL_BUDGET + disputes;
+            let held_up = (*from, *lives.min(to), budgets, true);
+            [Some(silent), Some(held_up).filter(|_| from < lives)]
         });
+        let tenures = tenures.flatten();
         // Turns stall for a change before its cut, and the log has it after the cut.
         let changes = self.core.changes.values();
         let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change, false));

@@ -111,7 +111,7 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn crash(&mut self, peer: usize) {
         self.peers[peer].frozen = None;
         if self.driver.remove(peer).is_some() {
-            self.notes(peer).crashed = true;
+            self.judge.crashed(peer);
             self.drop_dead_links(peer);
         }
     }
