@@ -244,6 +244,7 @@ impl Judge {
             self.check_prefixes(&log);
             self.check_unsure(&log);
             self.check_said(&log);
+            self.check_seats(&log);
             self.check_plans(&log);
             self.check_adaptive_plans(&log);
             self.check_reruns::<W>(&log);

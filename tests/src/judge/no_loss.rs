@@ -87,6 +87,43 @@ impl Judge {
         }
     }
 
+    /// The world is told once that a seat's peer is gone, or back: by the next turn that has ticks.
+    pub(super) fn check_seats(&self, log: &Log) {
+        let roster = log.start.iter().flat_map(|start| &start.roster);
+        let peers = Vec::from_iter(roster.zip(&self.places));
+        // The seats that no player has, and those of which the world was told that.
+        let (mut empty, mut told) = (BTreeSet::new(), BTreeSet::new());
+        for bundle in &log.turns {
+            let epochs = log.epochs.windows(2);
+            for pair in epochs.filter(|pair| pair[1].0 == bundle.turn.0) {
+                for (of, peer) in &peers {
+                    match [&pair[0], &pair[1]].map(|(_, roster)| roster.contains(peer)) {
+                        [true, false] => empty.extend(&of.seats),
+                        [false, true] => empty.retain(|seat| !of.seats.contains(seat)),
+                        _ => {}
+                    }
+                }
+            }
+            let must = self.must(RUN, NoLoss, bundle);
+            for LogEntry { seat, what } in &bundle.entries {
+                let news = match what {
+                    What::Seat(SeatState::Played) => !empty.contains(seat) && told.remove(seat),
+                    // A peer that leaves is in the roster for a while.
+                    What::Seat(_) => {
+                        empty.insert(*seat);
+                        told.insert(*seat)
+                    }
+                    _ => continue,
+                };
+                must(news, "tells the world what it knows");
+            }
+            must(
+                bundle.paused || empty == told,
+                "does not tell the world of a seat",
+            );
+        }
+    }
+
     /// Whether an entry has a reason, and is the next of its seat.
     fn read(&mut self, used: &mut Used, log: &Log, bundle: &Bundle, entry: &LogEntry) -> bool {
         let (turn, what) = (bundle.turn.0, &entry.what);
@@ -99,12 +136,12 @@ impl Judge {
         let is_in = log.roster(turn).contains(&peer);
         let is_gone = !is_in || notes.leaves || notes.has_left || hostile;
         match what {
+            What::Command(_) | What::Seat(_) if bundle.paused => return false,
             What::Seat(SeatState::Played) => return is_in && notes.run > 0,
             What::Seat(state) => return is_gone && *state == self.scenario.absent.state(),
             _ if turn < u32::from(log.turns[0].plan.delay_turns) => return false,
             What::Way { .. } => return self.scenario.adaptive,
             What::Load(_) => return hostile || notes.slow_until.is_some(),
-            What::Command(_) if bundle.paused => return false,
             What::Pause | What::Resume => {}
             _ => *used.entry((turn, peer)).or_default() += kind(what).1,
         }
