@@ -120,9 +120,9 @@ pub struct PeerFile {
     told_roster: usize,
     /// Its end.
     pub ended: Option<Ended>,
-    /// Whether it was told that worlds or logs differ,
-    told_of_desync: bool,
-    /// or that a peer signs two histories.
+    /// The turn after which worlds or logs differ, as it was told first.
+    told_of_desync: Option<u32>,
+    /// Whether it was told that a peer signs two histories.
     pub told_of_proof: bool,
 }
 
@@ -220,7 +220,7 @@ impl Judge {
                 file.told_roster = stays.count();
             }
             Event::Desync(desync) => {
-                self.peers[peer].told_of_desync = true;
+                (self.peers[peer].told_of_desync).get_or_insert(desync.turn.0);
                 let sound = self.check_desync(peer, desync);
                 // The word of a hostile peer is no reason.
                 let counts = !self.scenario.is_hostile(peer);

@@ -58,22 +58,33 @@ impl Judge {
     pub(super) fn check_mismatches(&self, canonical: &Log) {
         let delay = self.scenario.delay();
         for (peer, plan) in self.scenario.peers.iter().enumerate() {
-            let from = match (plan.flaw, plan.hostile) {
-                (Some(turn), _) if self.peers[peer].executed.0 > turn => turn + 1,
-                (_, Some(Hostile::LiesOfWorld(turns) | Hostile::LiesOfLog(turns))) => turns,
+            // A batch tells of each world, and of the newest log alone.
+            let (from, to) = match (plan.flaw, plan.hostile) {
+                (Some(turn), _) if self.peers[peer].executed.0 > turn => (turn + 1, turn + 1),
+                (_, Some(Hostile::LiesOfWorld(turns))) => (turns, turns),
+                (_, Some(Hostile::LiesOfLog(turns))) => (turns, turns + 2 * delay),
                 _ => continue,
             };
+            // What differs with two such peers may be later.
+            let is_only =
+                (0..self.peers.len()).all(|of| of == peer || !self.scenario.may_differ(of));
             // A batch that is sealed after execution reports a turn. A world that catches up has sealed more turns.
             let told_by = from + 2 * delay + 1;
             let gone = canonical.epochs.iter().find(|(_, of)| !of.contains(&peer));
             let stayed = gone.is_none_or(|(begins, _)| *begins > told_by);
             let may_go_on = self.scenario.on_desync != OnDesync::Pause && gone.is_some();
             let due_to = stayed && canonical.len() > told_by + 2 * delay;
-            for member in self.core.members.iter().filter(|_| due_to) {
+            for member in &self.core.members {
                 let file = &self.peers[*member];
                 // A match that goes on does so without that peer.
-                let found = may_go_on || file.told_of_desync && file.stopped();
-                self.must(*member, Desync, (peer, from))(found, "never found that a peer differs");
+                let found = may_go_on || file.told_of_desync.is_some() && file.stopped();
+                let must = self.must(*member, Desync, (peer, from, file.told_of_desync));
+                must(found || !due_to, "never found that a peer differs");
+                // A run that began later knows of later turns only.
+                let named = file.told_of_desync.map(|turn| turn + 1);
+                let right = named.is_none_or(|turns| (from..=to).contains(&turns));
+                let is_whole = is_only && file.notes.run == 0;
+                must(right || !is_whole, "names another turn");
             }
         }
         let has_proof = |of: &RosterChange| !of.value.cheats.is_empty();
