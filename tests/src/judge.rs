@@ -16,7 +16,7 @@ mod progress;
 
 use crate::formats::{self, Hash, Log};
 use crate::plans::plan_for;
-use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, execute};
+use crate::simulator::{Hostile, Notes, Over, Playable, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{
@@ -80,6 +80,8 @@ pub struct Judge {
     scenario: Scenario,
     /// The peers in the order of the start's roster.
     pub places: Vec<usize>,
+    /// The least and the most that a packet takes from one peer to another, before healing and after.
+    pub passages: [BTreeMap<(usize, usize), [Duration; 2]>; 2],
     /// The log's hash after a turn or a decision, by the hash before it.
     next: BTreeMap<(Hash, bool), Hash>,
     /// The world's checksum after a turn, by the log's hash there.
@@ -247,10 +249,23 @@ impl Judge {
             self.check_seats(&log);
             self.check_plans(&log);
             self.check_adaptive_plans(&log);
+            self.check_ways(&log);
             self.check_reruns::<W>(&log);
             self.check_mismatches(&log);
         }
         self.check_progress();
+    }
+
+    /// Whether each way that a peer tells of is that of the model's packets.
+    fn knows_ways(&self) -> bool {
+        self.scenario.over == Over::Messages && self.scenario.hostile().next().is_none()
+    }
+
+    /// The peer that has a seat.
+    fn with_seat(&self, log: &Log, seat: Seat) -> Option<usize> {
+        let mut roster = log.start.iter().flat_map(|start| &start.roster);
+        let place = roster.position(|of| of.seats.contains(&seat))?;
+        Some(self.places[place])
     }
 
     fn is_core(&self, peer: usize) -> bool {

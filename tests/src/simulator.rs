@@ -205,12 +205,15 @@ impl<W: Playable> Simulator<W> {
             let nodes = secrets.iter().copied().chain([stranger]);
             Quic::new(scenario.seed, nodes.collect())
         });
+        let network = Network::new(scenario, count + 1);
+        let mut judge = Judge::new(scenario, &ids);
+        judge.passages[0] = network.passages(count);
         Simulator {
             scenario: scenario.clone(),
             driver,
-            network: Network::new(scenario, count + 1),
+            network,
             quic,
-            judge: Judge::new(scenario, &ids),
+            judge,
             hostility,
             match_id: invitation.0,
             peers,
@@ -448,6 +451,7 @@ impl<W: Playable> Simulator<W> {
         let peers = 0..self.peers.len();
         let calm: Vec<usize> = peers.filter(|peer| self.scenario.is_calm(*peer)).collect();
         self.network.heal(&calm, self.budget());
+        self.judge.passages[1] = self.network.passages(self.peers.len());
         self.expedite_messages(&calm);
         self.driver
             .schedule(self.now() + RECOVERY, Event::Recovered);

@@ -4,8 +4,10 @@ use super::*;
 
 /// The number of turns before a change's cut that a peer may know of it.
 const CUT_AHEAD: u32 = 16;
-/// No plan is for a longer way, in milliseconds.
-const LONGEST_WAY: u64 = 6_000;
+/// No plan is for a longer way.
+const LONGEST_WAY: Duration = Duration::from_secs(6);
+/// What a plan leaves beyond a way.
+const MARGIN: Duration = Duration::from_millis(25);
 
 impl Judge {
     /// A session appended a record. It stands in its place, has a reason, and is what others logged there.
@@ -77,7 +79,8 @@ impl Judge {
         let mine = |of: &RosterPeer| of.peer == self.ids[peer] && of.seats == own;
         let all = all && start.roster.iter().any(mine) && each.eq(self.places.iter().map(wanted));
         must(all, "starts with other peers or seats");
-        let mut ways = (0..LONGEST_WAY).map(|way| plan_for(way, self.scenario.plan.tick_ms));
+        let [least, most] = self.ways_of_lobby().map(|way| way.as_millis() as u64);
+        let mut ways = (least..=most).map(|way| plan_for(way, self.scenario.plan.tick_ms));
         // A lobby that measured no way keeps the plan that was asked for.
         let settled =
             plan == self.scenario.plan || self.scenario.adaptive && ways.any(|of| of == plan);
@@ -87,6 +90,25 @@ impl Judge {
         );
         let signed = formats::start_signers(log, start).len() == self.places.len();
         must(signed, "starts what not all have signed");
+    }
+
+    /// The least and the most that the plan of turn 0 may be for: half of the longest round trip of all. That may be the way of
+    /// two guests by their host.
+    fn ways_of_lobby(&self) -> [Duration; 2] {
+        if !self.knows_ways() {
+            return [Duration::ZERO, LONGEST_WAY];
+        }
+        let takes = |from, to, at: usize| self.passages[0][&(from, to)][at];
+        let trip = |one, other, at| takes(one, other, at) + takes(other, one, at);
+        let guests = 1..self.peers.len();
+        let pairs = guests
+            .clone()
+            .flat_map(|one| (0..one).map(move |other| trip(one, other, 1)));
+        let least = guests.clone().map(|guest| trip(0, guest, 0)).max();
+        let mut by_host = Vec::from_iter(guests.map(|guest| trip(0, guest, 1)));
+        by_host.sort_unstable();
+        let most = pairs.fold(by_host.iter().rev().take(2).sum(), Duration::max);
+        [least.unwrap_or_default(), most].map(|trip| trip / 2 + MARGIN)
     }
 
     /// The next roster change has a quorum behind it, and a reason for each peer that comes or goes.

@@ -127,11 +127,9 @@ impl Judge {
     /// Whether an entry has a reason, and is the next of its seat.
     fn read(&mut self, used: &mut Used, log: &Log, bundle: &Bundle, entry: &LogEntry) -> bool {
         let (turn, what) = (bundle.turn.0, &entry.what);
-        let mut roster = log.start.iter().flat_map(|start| &start.roster);
-        let Some(place) = roster.position(|peer| peer.seats.contains(&entry.seat)) else {
+        let Some(peer) = self.with_seat(log, entry.seat) else {
             return false;
         };
-        let peer = self.places[place];
         let (notes, hostile) = (&self.peers[peer].notes, self.scenario.is_hostile(peer));
         let is_in = log.roster(turn).contains(&peer);
         let is_gone = !is_in || notes.leaves || notes.has_left || hostile;

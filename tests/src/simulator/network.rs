@@ -322,6 +322,23 @@ impl Network {
         weather.delay + weather.jitter + REORDERED.1
     }
 
+    /// The least and the most that a packet takes from one of these peers to another, unless it is lost or slowed down.
+    pub fn passages(&self, peers: usize) -> BTreeMap<(Node, Node), [Duration; 2]> {
+        let lanes = self.lanes.iter();
+        let between = lanes.filter(|((from, to), _)| *from.max(to) < peers);
+        let takes = between.map(|(ends, lane)| {
+            let Weather {
+                delay,
+                jitter,
+                reorder,
+                ..
+            } = lane.weather;
+            let overtaken = REORDERED.1 * u32::from(reorder > 0);
+            (*ends, [delay, delay + jitter + overtaken])
+        });
+        takes.collect()
+    }
+
     /// All lanes of a node take so much more, until the network heals.
     pub fn swing(&mut self, node: Node, more: Duration) {
         let lanes = self.lanes.iter_mut();
