@@ -251,6 +251,7 @@ impl Judge {
             self.check_adaptive_plans(&log);
             self.check_ways(&log);
             self.check_reruns::<W>(&log);
+            self.check_marks(&log);
             self.check_mismatches(&log);
         }
         self.check_progress();

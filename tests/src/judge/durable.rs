@@ -27,6 +27,52 @@ impl Judge {
         }
     }
 
+    /// The log of a core peer that played to the end has checksums up to there, a batch of each core peer, and the keyframes
+    /// that its peer wants.
+    pub(super) fn check_marks(&self, canonical: &Log) {
+        let (limit, delay) = (self.scenario.turn_limit, self.scenario.delay());
+        // Where plans are adaptive, a keyframe counts turns of twice the shortest length.
+        let first = canonical
+            .turns
+            .first()
+            .map_or(self.scenario.plan, |of| of.plan);
+        let turn = match self.scenario.adaptive {
+            true => 2 * first.turn().min(plan_for(0, first.tick_ms).turn()),
+            false => first.turn(),
+        };
+        let turn = turn.as_millis();
+        let mut newest = canonical.roster(u32::MAX).iter();
+        let is_core_alone = newest.all(|peer| self.is_core(*peer));
+        let members = self.core.members.iter().copied();
+        let by_limit = |peer: &usize| self.peers[*peer].ended_by() == Some(&EndReason::TurnLimit);
+        for peer in members.filter(by_limit) {
+            let file = &self.peers[peer];
+            let (mut checked, mut keyframes, mut attests) = (0, BTreeSet::new(), BTreeSet::new());
+            for record in &file.log.records {
+                match record {
+                    Record::Checksum { turns, .. } => checked = *turns,
+                    Record::Keyframe(of) => _ = keyframes.insert(of.turns),
+                    Record::Attest(of) => _ = attests.insert(self.at(of.peer)),
+                    _ => {}
+                }
+            }
+            let every = self.scenario.peers[peer].keyframe_every;
+            let every = every.map_or(u128::MAX, |every| every.as_millis() / turn);
+            let every = u32::try_from(every.max(1)).unwrap_or(u32::MAX);
+            let handed = file.handed.iter();
+            let since = handed.filter(|(_, at)| Some(*at) > self.core.due);
+            let mut wanted = since.map(|(turn, _)| turn + 1).filter(|of| of % every == 0);
+            let has_all = wanted.all(|of| of >= limit || keyframes.contains(&of));
+            let must = self.must(peer, Durable, (checked, &keyframes, &attests));
+            // A peer outside may not tell what its world is.
+            let is_checked = checked + 3 * delay >= limit || !is_core_alone;
+            must(is_checked, "has too few checksums");
+            let is_attested = self.core.members.iter().all(|of| attests.contains(of));
+            must(is_attested, "has no batch of a core peer");
+            must(has_all, "has too few keyframes");
+        }
+    }
+
     /// The claims about turns of the history in the log of one of a peer's runs.
     fn check_claims<W: Playable>(
         &self,
