@@ -4,6 +4,11 @@ use lockstep::{LinkId, MAX_DATAGRAM};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Bytes of turn packets in a second, with a full burst.
+const TURN_PACKETS: usize = 48_000 + 16_000;
+/// Bytes of probes in a second, and of answers to them.
+const PROBES: usize = 1_000;
+
 /// A session's demand on its surroundings, or the clock's on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
@@ -28,8 +33,7 @@ impl Bounds {
             Asked::Timeout => (1, 1, 2_000),
             // A catch-up of the 600 turns that a world may lie behind, each logged, checked and executed.
             Asked::Outputs => (3_000, 0, 0),
-            // A full burst beside the sustained rate.
-            Asked::Datagram(_) => (MAX_DATAGRAM, size, 80_000),
+            Asked::Datagram(_) => (MAX_DATAGRAM, size, TURN_PACKETS + PROBES),
             // `Limits::message_bytes`.
             Asked::Message(_) => (64 << 10, 1, 200),
         };

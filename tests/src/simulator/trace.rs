@@ -1,6 +1,7 @@
 //! The trace of a run: a hash over all inputs and outputs, and on request their text.
 
-use lockstep::log::{Codec, Record};
+use crate::formats;
+use lockstep::log::{Bundle, Codec, Record};
 use lockstep::session::{Input, Output};
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,14 +56,11 @@ impl Trace {
     pub fn output(&mut self, peer: usize, output: &Output) {
         match output {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
-            Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
-            Output::Append(_) | Output::AppendAll(_) | Output::Tail(_) | Output::Sync(_) => {}
-            // Its bytes count, not how its fields are arranged.
-            Output::New { start, .. } => {
-                let mut bytes = Vec::new();
-                Codec::default().encode(&Record::Start(start.clone()), &mut bytes);
-                bytes.hash(&mut self.hasher);
-            }
+            Output::Append(record) => self.record(record),
+            Output::AppendAll(part) => part.records().for_each(|record| self.record(&record)),
+            Output::Tail(turns) => turns.iter().for_each(|bundle| self.bundle(bundle)),
+            Output::Execute(bundle) => self.bundle(bundle),
+            Output::New { start, .. } => self.record(&Record::Start(start.clone())),
             output => self.text(format_args!("{output:?}")),
         }
         if let Some(out) = &mut self.out {
@@ -81,6 +79,22 @@ impl Trace {
             };
             let _ = writeln!(out, "{:>12.3?} {peer} -> {line}", self.now);
         }
+    }
+
+    /// Hashes the bytes of a record, not how its fields are arranged.
+    fn record(&mut self, record: &Record) {
+        match record {
+            Record::Bundle(bundle) => self.bundle(bundle),
+            record => {
+                let mut bytes = Vec::new();
+                Codec::default().encode(record, &mut bytes);
+                bytes.hash(&mut self.hasher);
+            }
+        }
+    }
+
+    fn bundle(&mut self, bundle: &Bundle) {
+        formats::after_turn(&formats::Hash::default(), bundle).hash(&mut self.hasher);
     }
 
     /// Hashes text as it is formatted.
