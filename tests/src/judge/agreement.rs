@@ -148,7 +148,7 @@ impl Judge {
         // joiner has followed of stalled peers count as recorded.
         let mut logs = self.peers.iter().flat_map(|file| file.logs());
         let is_first = !logs.any(|log| log.changes.contains(change));
-        // Nor does a change cost the core a peer. A reopening goes on with those that came in time.
+        // Nor does a change cost the core a peer. A reopening goes on with the peers that came in time.
         let mut core = self.core.members.iter().filter(|of| voters.contains(of));
         let keeps = |of: &usize| value.roster.iter().any(|place| self.at(place) == *of);
         let keeps = !is_first || change.reopening.is_some() || core.all(keeps);

@@ -5,8 +5,8 @@ use crate::plans::Links;
 
 /// The longest time from the arrival of a batch to the sealing of the one that tells of it.
 const LATELY: Duration = Duration::from_millis(1_500);
-/// What ways are rounded up by, and what two clocks may differ in a turn.
-const UNEVEN: Duration = Duration::from_millis(20);
+/// What ways are rounded up by, what two clocks may differ in a turn, and what it takes to ask for a lost batch.
+const UNEVEN: Duration = Duration::from_millis(500);
 
 impl Judge {
     /// Each plan is that of the start, or follows from the log before it.
