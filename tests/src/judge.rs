@@ -80,8 +80,8 @@ pub struct Judge {
     scenario: Scenario,
     /// The peers in the order of the start's roster.
     pub places: Vec<usize>,
-    /// The least and the most that a packet takes from one peer to another, before healing and after.
-    pub passages: [BTreeMap<(usize, usize), [Duration; 2]>; 2],
+    /// The least and the most that a packet takes from one peer to another, before healing.
+    pub passages: BTreeMap<(usize, usize), [Duration; 2]>,
     /// The log's hash after a turn or a decision, by the hash before it.
     next: BTreeMap<(Hash, bool), Hash>,
     /// The world's checksum after a turn, by the log's hash there.
@@ -249,7 +249,6 @@ impl Judge {
             self.check_seats(&log);
             self.check_plans(&log);
             self.check_adaptive_plans(&log);
-            self.check_ways(&log);
             self.check_reruns::<W>(&log);
             self.check_marks(&log);
             self.check_mismatches(&log);

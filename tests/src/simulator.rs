@@ -207,7 +207,7 @@ impl<W: Playable> Simulator<W> {
         });
         let network = Network::new(scenario, count + 1);
         let mut judge = Judge::new(scenario, &ids);
-        judge.passages[0] = network.passages(count);
+        judge.passages = network.passages(count);
         Simulator {
             scenario: scenario.clone(),
             driver,
@@ -451,7 +451,6 @@ impl<W: Playable> Simulator<W> {
         let peers = 0..self.peers.len();
         let calm: Vec<usize> = peers.filter(|peer| self.scenario.is_calm(*peer)).collect();
         self.network.heal(&calm, self.budget());
-        self.judge.passages[1] = self.network.passages(self.peers.len());
         self.expedite_messages(&calm);
         self.driver
             .schedule(self.now() + RECOVERY, Event::Recovered);

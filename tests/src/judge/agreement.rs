@@ -98,7 +98,7 @@ impl Judge {
         if !self.knows_ways() {
             return [Duration::ZERO, LONGEST_WAY];
         }
-        let takes = |from, to, at: usize| self.passages[0][&(from, to)][at];
+        let takes = |from, to, at: usize| self.passages[&(from, to)][at];
         let trip = |one, other, at| takes(one, other, at) + takes(other, one, at);
         let guests = 1..self.peers.len();
         let pairs = guests

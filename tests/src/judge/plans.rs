@@ -3,11 +3,6 @@
 use super::*;
 use crate::plans::Links;
 
-/// The longest time from the arrival of a batch to the sealing of the one that tells of it.
-const LATELY: Duration = Duration::from_millis(1_500);
-/// What ways are rounded up by, what two clocks may differ in a turn, and what it takes to ask for a lost batch.
-const UNEVEN: Duration = Duration::from_millis(500);
-
 impl Judge {
     /// Each plan is that of the start, or follows from the log before it.
     pub(super) fn check_adaptive_plans(&self, canonical: &Log) {
@@ -33,45 +28,6 @@ impl Judge {
             if canonical.epochs.iter().any(|(begins, _)| *begins == turn) {
                 asked = Links::default();
             }
-        }
-    }
-
-    /// After healing, the log holds no longer way than that of a packet. A batch may be sealed later than that of the peer
-    /// that tells of its way, and that peer may have waited.
-    pub(super) fn check_ways(&self, canonical: &Log) {
-        let turns = canonical.turns.iter().filter(|_| self.knows_ways());
-        let entries = turns.flat_map(|of| of.entries.iter().map(move |entry| (of, entry)));
-        for (bundle, LogEntry { seat: to, what }) in entries {
-            let What::Way { from, ms } = what else {
-                continue;
-            };
-            let ends = [from, to].map(|seat| self.with_seat(canonical, *seat));
-            let [Some(from), Some(to)] = ends.map(|end| end.filter(|peer| self.is_core(*peer)))
-            else {
-                continue;
-            };
-            let handed = |peer: usize| self.peers[peer].handed.iter().copied();
-            let at = |peer, turn| Some(handed(peer).find(|(of, _)| *of == turn)?.1);
-            let (length, by) = (
-                bundle.plan.turn(),
-                at(to, bundle.turn.0).unwrap_or_default(),
-            );
-            let since = by.saturating_sub(LATELY + length * self.scenario.delay());
-            if Some(since) <= self.core.due || self.scenario.are_apart(from, to) {
-                continue;
-            }
-            let pairs = self.peers[to].handed.windows(2);
-            let lately = pairs.filter(|pair| (since..=by).contains(&pair[1].1));
-            let here = lately.clone().flatten();
-            let later = here.filter_map(|(turn, here)| at(from, *turn)?.checked_sub(*here));
-            let waits = lately.map(|pair| (pair[1].1 - pair[0].1).saturating_sub(length));
-            let late = later.max().unwrap_or_default() + waits.max().unwrap_or_default();
-            let most = self.passages[1][&(from, to)][1] + late + UNEVEN;
-            let must = self.must(to, Agreement, (bundle.turn, from, ms, most));
-            must(
-                u128::from(*ms) <= most.as_millis(),
-                "tells of too long a way",
-            );
         }
     }
 }

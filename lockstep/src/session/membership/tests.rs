@@ -217,6 +217,11 @@ fn an_attempt_that_one_peer_alone_follows_is_followed_by_one_of_all() {
                 ..around()
             };
             while membership.next_undelivered(&around, &ledger).is_some() {}
+            let held = match promised {
+                true => (Peers(0b010), Peers(0b100)),
+                false => Default::default(),
+            };
+            assert_eq!(membership.held(&around, &ledger), held);
             membership.coordinate(&around, &ledger, &signer(0)).1
         });
         assert_eq!(begun, begins, "promised: {promised}");

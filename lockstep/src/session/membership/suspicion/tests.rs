@@ -255,6 +255,34 @@ fn an_extension_is_waited_out_and_charges_no_peer() {
 }
 
 #[test]
+fn a_peer_that_an_attempt_holds_is_charged_to_its_coordinator() {
+    let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
+    let ledger = ledger(3);
+    let (held, both) = (Peers(0b010), Peers(0b110));
+    for tenth in 1..=20 {
+        let now = SECOND / 10 * tenth;
+        (1..3).for_each(|at| suspicion.note_heard(at, now));
+        let seen = Seen {
+            blockers: both,
+            held,
+            stalled_since: Some(Duration::ZERO),
+            ..seen(3, now)
+        };
+        assert!(suspicion.watch(&seen, &ledger).is_empty());
+    }
+    let blocked = [1, 2].map(|at| suspicion.blocked_by(at));
+    assert_eq!(blocked, [Duration::ZERO, SECOND * 2]);
+    // A held peer that falls silent is suspected all the same.
+    let seen = Seen {
+        blockers: both,
+        held,
+        ..seen(3, SECOND * 2 + TIME)
+    };
+    suspicion.watch(&seen, &ledger);
+    assert!(held.is_within(suspicion.suspects));
+}
+
+#[test]
 fn another_run_of_a_process_is_a_reason_to_suspect_the_one_before() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     let link = |up_at: u32, is_new: bool| HeardLink {
