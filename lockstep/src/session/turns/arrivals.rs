@@ -1,6 +1,8 @@
 //! When a peer's batch should have come: as long after this peer has sealed its own as it took before, and a turn after the
-//! one before. The latter counts where the peer had to wait, and seals later than this one since.
+//! one before. The latter counts where the peer had to wait, and seals later than this one since. A batch that later ones
+//! have passed should have come with the first of these.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A batch that comes no later than this after it should is not missed.
@@ -11,16 +13,18 @@ const LONGEST_MS: i64 = 30_000;
 const FORGETS_IN: i64 = 16;
 /// After the last batch that came first-hand, no more turns are counted: their length may have been another one.
 const MOST_TURNS: u32 = 4;
+/// So many of the last batches are kept: no peer seals further ahead of one that is lost.
+const KEPT: usize = crate::limits::LONGEST_DELAY as usize;
 /// Ways are kept in such parts of a millisecond.
 const PARTS: i64 = 64;
 
 /// By place, of batches that came from their peer, and for the first time.
 pub(super) struct Arrivals(Vec<Option<Came>>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Came {
-    /// The turn of the last one, and when it came.
-    last: (u32, Duration),
+    /// The turns of the last ones, and when they came.
+    last: VecDeque<(u32, Duration)>,
     /// The least time of late from the own sealing of a turn until one came.
     least: i64,
 }
@@ -33,10 +37,15 @@ impl Arrivals {
     /// The batch of a turn came now, so long after this peer had sealed its own.
     pub(super) fn note(&mut self, at: usize, turn: u32, now: Duration, way_ms: i64) {
         let way = way_ms.clamp(-LONGEST_MS, LONGEST_MS) * PARTS;
-        let before = self.0[at].map_or(way, |came| came.least);
-        let least = way.min(before + (way - before) / FORGETS_IN);
-        let last = (turn, now);
-        self.0[at] = Some(Came { last, least });
+        let came = self.0[at].get_or_insert_with(|| Came {
+            last: VecDeque::with_capacity(KEPT),
+            least: way,
+        });
+        came.least = way.min(came.least + (way - came.least) / FORGETS_IN);
+        if came.last.len() == KEPT {
+            came.last.pop_front();
+        }
+        came.last.push_back((turn, now));
     }
 
     /// When the batch of a turn, of this length, should have come for which this peer sealed its own then. As long as none
@@ -48,7 +57,9 @@ impl Arrivals {
         sealed: Duration,
         way: Duration,
     ) -> Duration {
-        let Some(came) = self.0[at] else {
+        let known = self.0[at].as_ref();
+        let Some((came, (before, came_at))) = known.and_then(|of| Some((of, *of.last.back()?)))
+        else {
             return sealed + way + MARGIN;
         };
         let least = Duration::from_millis(came.least.unsigned_abs() / PARTS as u64);
@@ -56,8 +67,10 @@ impl Arrivals {
             true => sealed.saturating_sub(least),
             false => sealed + least,
         };
-        let (before, came_at) = came.last;
-        let after_last = came_at + length * turn.saturating_sub(before).min(MOST_TURNS);
+        let turns = turn.saturating_sub(before).min(MOST_TURNS);
+        let later = came.last.iter().filter(|(of, _)| *of > turn);
+        let passed = later.map(|(_, at)| *at).min();
+        let after_last = passed.unwrap_or(came_at + length * turns);
         after_own.max(after_last) + MARGIN
     }
 
@@ -103,6 +116,19 @@ mod tests {
         assert_eq!(expected_ms(&[after(1), vec![50]].concat()), 55);
         // It is behind for good.
         assert_eq!(expected_ms(&[after(60), vec![245]].concat()), 250);
+    }
+
+    #[test]
+    fn a_batch_that_later_ones_have_passed_should_have_come_with_the_first() {
+        let mut arrivals = Arrivals::new(1);
+        for turn in [5, 6, 8, 9, 10, 7] {
+            let expected = arrivals.expected(0, (7, TURN), TURN * 7, WAY);
+            match turn {
+                9 | 10 | 7 => assert_eq!(expected, TURN * 8 + WAY + MARGIN, "before {turn}"),
+                _ => assert!(expected <= TURN * 7 + WAY + MARGIN, "before {turn}"),
+            }
+            arrivals.note(0, turn, TURN * turn + WAY, 40);
+        }
     }
 
     #[test]
