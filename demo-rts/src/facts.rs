@@ -275,6 +275,8 @@ impl Facts {
                 {
                     if ended.branch_of.is_some() {
                         self.note("this was a branch: its result counts as unagreed");
+                    } else if ended.is_unagreed() {
+                        self.note("too few players signed this end: the result counts as unagreed");
                     }
                     self.note(reason);
                 }
@@ -363,9 +365,9 @@ impl Facts {
                 (Some(_), None) => "over: a draw".to_owned(),
                 (None, None) => format!("over: {}", ended.reason),
             };
-            return match ended.branch_of {
-                Some(_) => format!("{standing}, unagreed"),
-                None => standing,
+            return match ended.is_unagreed() {
+                true => format!("{standing}, unagreed"),
+                false => standing,
             };
         }
         match &self.status {

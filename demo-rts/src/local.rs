@@ -278,8 +278,8 @@ fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
     paths
 }
 
-/// The first name whose recordings are all free, of `local.replay`, `local-2.replay` and so on. The program overwrites no
-/// recording.
+/// The first of the names `local.replay`, `local-2.replay` and so on that no recording of these peers has. The program
+/// overwrites no recording.
 fn free_name(folder: &Path, peers: usize, all: bool) -> PathBuf {
     let is_free = |path: &PathBuf| {
         let all = recordings(peers, path, all);

@@ -453,7 +453,7 @@ impl Peer {
             }
             Event::Ended(ended) => {
                 let over = match ended.reason {
-                    EndReason::Decided | EndReason::TurnLimit => true,
+                    EndReason::Decided | EndReason::TurnLimit => ended.is_final,
                     // After quorum loss a leaver may reopen the match; a joiner may try again later. Both need
                     // their addresses.
                     EndReason::Left => !self.has_lost_quorum() && !self.rejoining,

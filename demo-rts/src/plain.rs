@@ -310,7 +310,11 @@ fn end_text(end: &EndLine) -> String {
         ));
     }
     if end.unagreed {
-        text.push_str("\n  this was a branch: its result counts as unagreed");
+        let why = match end.branch_of {
+            Some(_) => "this was a branch: its result counts as unagreed",
+            None => "too few players signed this end: the result counts as unagreed",
+        };
+        text.push_str(&format!("\n  {why}"));
     }
     if !end.replay.is_empty() {
         text.push_str(&format!("\n  recorded {}", end.replay));

@@ -188,6 +188,7 @@ mod tests {
             outcome: None,
             agreed: 1,
             of: 1,
+            is_final: true,
             branch_of: None,
         });
         tally.take(&ended, after(5));

@@ -372,6 +372,9 @@ pub struct Ended {
     pub agreed: u8,
     /// Peers that were asked to sign it.
     pub of: u8,
+    /// Whether a quorum, or all that were asked, have signed it: the recording holds the end. Otherwise the last turns stay
+    /// provisional, since the other peers may have gone on without this one.
+    pub is_final: bool,
     /// The match that this one has left as a branch: its result counts as unagreed with that match. `None` where it is no
     /// branch.
     pub branch_of: Option<MatchId>,
@@ -392,8 +395,15 @@ impl Ended {
             outcome: None,
             agreed: 0,
             of: 0,
+            is_final: false,
             branch_of: None,
         }
+    }
+
+    /// Whether the result counts as unagreed: that of a branch, or an end that too few peers have signed.
+    pub fn is_unagreed(&self) -> bool {
+        let is_over = matches!(self.reason, EndReason::Decided | EndReason::TurnLimit);
+        self.branch_of.is_some() || is_over && !self.is_final
     }
 }
 

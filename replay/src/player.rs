@@ -429,6 +429,7 @@ impl Player {
             outcome: end.and_then(|end| end.outcome),
             agreed: end.map_or(0, |end| end.signatures.len()) as u8,
             of: roster as u8,
+            is_final: end.is_some(),
             branch_of: self.reader.branch_of(TurnNumber(self.executed)),
         }));
         self.over = Some(reason);

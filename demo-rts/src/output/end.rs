@@ -50,7 +50,7 @@ pub struct EndLine {
     pub branch: Option<String>,
     /// The match that it left; `null` for a match.
     pub branch_of: Option<String>,
-    /// Whether the result counts as unagreed: that of a branch does.
+    /// Whether the result counts as unagreed: that of a branch, and an end that too few peers have signed.
     pub unagreed: bool,
 }
 
@@ -88,7 +88,7 @@ impl EndLine {
             of: ended.of,
             branch: summary.branch.map(|branch| branch.to_string()),
             branch_of: ended.branch_of.map(|left| left.to_string()),
-            unagreed: ended.branch_of.is_some(),
+            unagreed: ended.is_unagreed(),
         }
     }
 }

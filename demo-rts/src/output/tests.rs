@@ -151,6 +151,7 @@ fn an_end_line_has_every_documented_field() {
         }),
         agreed: 3,
         of: 3,
+        is_final: true,
         branch_of: None,
     };
     let mut summary = Summary::default();

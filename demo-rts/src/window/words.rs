@@ -320,6 +320,7 @@ pub const GO_ON_ALONE: &str = "Go on alone";
 pub const ACCEPT_HISTORY: &str = "Accept their history";
 pub const ENTER_BRANCH: &str = "Enter the branch";
 pub const UNAGREED: &str = "This was a branch: its result counts as unagreed.";
+pub const UNSIGNED: &str = "Too few players signed this end: the result counts as unagreed.";
 
 pub fn ways(lost: &str) -> String {
     format!(

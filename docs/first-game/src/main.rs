@@ -3,7 +3,7 @@
 use first_game::{Command, Setup, World};
 use lockstep::log::LogStore as _;
 use lockstep::source::TurnSource;
-use lockstep::{Config, EndReason, Event, Match};
+use lockstep::{Config, Event, Match};
 use replay::{Recorder, WayBack};
 use sim::{Num, Vec2};
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ fn play<T: TurnSource>(
                 Event::Stalled { on, .. } => println!("waiting for {on:?}"),
                 Event::RosterChanged { cause, seats, .. } => println!("{cause:?}: {seats:?} play"),
                 Event::Ended(end) => {
-                    if let (Some(file), EndReason::Decided) = (&file, &end.reason) {
+                    if let Some(file) = file.as_ref().filter(|_| end.is_final) {
                         WayBack::beside(file).forget();
                     }
                     println!("{}: {:?}", end.reason, end.outcome);

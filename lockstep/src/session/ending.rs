@@ -72,7 +72,7 @@ pub(crate) struct Surroundings {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Open,
-    /// The match has ended so, and this is what the log says of it.
+    /// The match has ended so for this peer, with the signatures at hand.
     Agreed(End, EndReason),
     /// Peers have signed different ends after so many turns.
     Differs(u32, Vec<(u8, End)>),

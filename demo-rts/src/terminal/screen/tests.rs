@@ -208,6 +208,7 @@ fn the_headline_tells_the_state_of_the_match() {
         }),
         agreed: 4,
         of: 4,
+        is_final: true,
         branch_of: None,
     }));
     assert!(standing(&facts).contains("over: bob won"));
@@ -294,6 +295,7 @@ fn the_end_of_a_replay_is_logged_once() {
         outcome: None,
         agreed: 0,
         of: 4,
+        is_final: true,
         branch_of: None,
     });
     let ends = |facts: &Facts| {

@@ -169,8 +169,12 @@ pub fn result(
     let line = ui.units(30.0);
     let mut y = area.y;
     let mut detail = words::title_of(&ended.reason.to_string());
-    if ended.branch_of.is_some() {
-        detail = format!("{detail}. {}", words::UNAGREED);
+    if ended.is_unagreed() {
+        let why = match ended.branch_of {
+            Some(_) => words::UNAGREED,
+            None => words::UNSIGNED,
+        };
+        detail = format!("{detail}. {why}");
     }
     ui.label(
         (area.x, y),
@@ -404,6 +408,7 @@ mod tests {
             }),
             agreed: 1,
             of: 1,
+            is_final: true,
             branch_of: Some(lockstep::MatchId([7; 16])),
         };
         let input = Input::default();

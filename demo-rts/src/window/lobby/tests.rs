@@ -529,6 +529,7 @@ fn a_joiner_may_accept_the_history_that_its_recording_contradicts() {
         outcome: None,
         agreed: 0,
         of: 2,
+        is_final: true,
         branch_of: None,
     };
     let kind = Kind::Rejoin { old: None };

@@ -308,6 +308,7 @@ impl Joiner {
             outcome: end.and_then(|end| end.outcome),
             agreed: end.map_or(0, |end| end.signatures.len() as u8),
             of: known.map_or(0, |known| known.log.ahead().roster().len() as u8),
+            is_final: end.is_some(),
             branch_of: self.known.as_ref().and_then(Known::branch_of),
         }
     }

@@ -185,19 +185,26 @@ impl Player {
         self.forward_end(core, &told, None);
     }
 
-    pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason) {
+    /// The match is over for this peer: for all with this end, where there is one.
+    pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason, end: Option<End>) {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
+        // What was just decided has no turn behind it yet: it may be what the newest batches speak of, or hold the proof
+        // that a peer cheated.
+        let turns = end
+            .as_ref()
+            .map_or(self.turns.handed_out(), |end| end.turns);
+        core.out.extend(self.turns.log_changes(turns));
+        let settled = end.as_ref().map(|end| self.turns.settle(end.turns));
+        core.out.extend(settled.into_iter().flatten());
+        self.log_attests(core);
+        core.out.extend(self.turns.close_log());
+        let is_final = end.is_some();
+        core.out
+            .extend(end.map(|end| Output::Append(Record::End(end))));
         for link in core.links.keys().copied().collect::<Vec<_>>() {
             core.close(link);
-        }
-        if !matches!(reason, EndReason::Decided | EndReason::TurnLimit) {
-            // What was just decided has no turn behind it yet, and may be what the newest batches speak of.
-            let turns = self.turns.handed_out();
-            core.out.extend(self.turns.log_changes(turns));
-            self.log_attests(core);
-            core.out.extend(self.turns.close_log(None));
         }
         let asked = self.asked_to_sign();
         let agreed = asked.iter().map(usize::from);
@@ -210,6 +217,7 @@ impl Player {
             outcome: self.ending.outcome(),
             agreed: agreed as u8,
             of: asked.len() as u8,
+            is_final,
             branch_of: self.branch_of(),
         }));
     }

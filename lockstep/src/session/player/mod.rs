@@ -177,7 +177,7 @@ impl Player {
                     let more = self.membership.patience();
                     if self.turns.exceeds_limit(since, more, core.now) {
                         let on = self.waited_for();
-                        self.finish(core, EndReason::StallLimit { on });
+                        self.finish(core, EndReason::StallLimit { on }, None);
                     }
                     return;
                 }
@@ -243,25 +243,20 @@ impl Player {
                     }
                 }
                 Stage::Agreed(end, reason) => {
-                    // What was decided and has no turn behind it is told all the same: it may hold the proof that a peer
-                    // cheated.
-                    core.out.extend(self.turns.log_changes(end.turns));
-                    let signed = end.signatures.iter().map(|(at, _)| *at);
-                    // The others may go on without this peer, from before its last turns: these stay provisional.
-                    let is_final = self.membership.voters().is_quorum(signed.collect());
-                    let turns = is_final.then_some(end.turns);
-                    core.out.extend(self.turns.close_log(turns));
-                    self.log_attests(core);
-                    let end = Output::Append(Record::End(end));
-                    core.out.extend(is_final.then_some(end));
-                    self.finish(core, reason);
+                    let signed = end.signatures.iter().map(|(at, _)| *at).collect();
+                    // Other peers may go on without this one, from before its last turns: these stay provisional. A leaver
+                    // goes on with no peer.
+                    let here = around.asked.without(self.ledger.batches.leaving());
+                    let by_all = !here.is_empty() && here.is_within(signed);
+                    let is_final = by_all || self.membership.voters().is_quorum(signed);
+                    self.finish(core, reason, Some(end).filter(|_| is_final));
                 }
                 Stage::Over(reason) => {
                     if reason == EndReason::Removed {
                         // A peer that is removed with this one may hear of that from no other.
                         self.send_facts(core);
                     }
-                    self.finish(core, reason);
+                    self.finish(core, reason, None);
                 }
             }
         }

@@ -163,3 +163,42 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
         assert_eq!(net.ended(2).map(|ended| ended.turns), Some(TURNS));
     }
 }
+
+/// Whether the recording of a peer has an end, and what the peer was told of it.
+fn end_of(net: &Net, at: usize) -> (bool, bool, (u8, u8)) {
+    let ended = net.ended(at).expect("its match is over");
+    assert_eq!(ended.reason, EndReason::TurnLimit);
+    let last = net.peers[at].recording.records.last();
+    let is_end = matches!(last, Some(Record::End(_)));
+    (is_end, ended.is_final, (ended.agreed, ended.of))
+}
+
+#[test]
+fn of_two_the_peer_without_the_tie_break_has_no_end_alone() {
+    let mut net = Net::new(2, Plan::default(), Some(20));
+    // All batches have come, and no peer has signed the end.
+    while net.peers.iter().any(|peer| peer.turns.len() < 19) {
+        net.run(net.now() + Duration::from_millis(1));
+    }
+    net.links.silent = vec![0, 1];
+    net.run(net.now() + Duration::from_secs(10));
+    assert_eq!(end_of(&net, 0), (true, true, (1, 2)));
+    assert_eq!(end_of(&net, 1), (false, false, (1, 2)));
+}
+
+#[test]
+fn an_end_is_final_without_the_signature_of_a_leaver() {
+    let mut ends = 0;
+    for turn in 12..20 {
+        let mut net = Net::new(2, Plan::default(), Some(20));
+        while net.peers.iter().any(|peer| peer.turns.len() < turn) {
+            net.run(net.now() + Duration::from_millis(1));
+        }
+        net.input(0, Input::Leave);
+        net.run(net.now() + Duration::from_secs(20));
+        let (is_end, is_final, (agreed, of)) = end_of(&net, 1);
+        assert!(is_end && is_final, "after turn {turn}: {agreed} of {of}");
+        ends += u32::from(of == 1);
+    }
+    assert!(ends > 0, "no end came right behind the leaving");
+}

@@ -319,6 +319,7 @@ fn a_match_that_ends_without_a_world_is_closed_by_a_button() {
         outcome: None,
         agreed: 0,
         of: 1,
+        is_final: true,
         branch_of: None,
     }));
     assert_eq!(player.game.over, Over::Menu);
