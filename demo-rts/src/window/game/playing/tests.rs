@@ -7,7 +7,9 @@ use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::game::hand::{Aim, Mode};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
+use lockstep::log::Terms;
 use lockstep::{EndReason, MatchId, Seat, TurnNumber};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 struct Player {
@@ -20,8 +22,11 @@ struct Player {
 impl Player {
     fn begin(common: &Common) -> Player {
         let part = Part::Alone { seats: 2 };
-        let bots = Bots::AllButFirst(Level::Easy);
-        let peer = Peer::start(&part, bots, common, KeyChoice::Ephemeral).expect("a match alone");
+        Player::of(&part, Bots::AllButFirst(Level::Easy), common)
+    }
+
+    fn of(part: &Part<'_>, bots: Bots, common: &Common) -> Player {
+        let peer = Peer::start(part, bots, common, KeyChoice::Ephemeral).expect("a match");
         let exit_report = Rc::new(RefCell::new(ExitReport::default()));
         let settings = Shared::default();
         let game = Game::new(
@@ -310,8 +315,17 @@ fn leaving_is_told_and_ends_chat_and_pauses() {
 
 #[test]
 fn a_match_that_ends_without_a_world_is_closed_by_a_button() {
-    let mut player = Player::begin(&Common::default());
-    assert!(player.game.peer.world().is_none(), "it is not built yet");
+    let part = Part::Host {
+        terms: Terms {
+            seats: 2,
+            ..Terms::default()
+        },
+        bots: 0,
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+    };
+    let mut player = Player::of(&part, Bots::None, &Common::default());
+    let world = player.game.peer.world();
+    assert!(world.is_none(), "a lobby that no player joins has no world");
     player.game.take(&Event::Ended(Ended {
         reason: EndReason::Left,
         turns: 0,
