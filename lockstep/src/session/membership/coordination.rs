@@ -13,7 +13,7 @@ use crate::session::ledger::{Batches, Ledger};
 use crate::sign::Signer;
 use std::time::Duration;
 
-/// An attempt that one other peer alone follows holds it up for so long.
+/// An attempt with a single follower holds that peer up for so long.
 const UNFOLLOWED: Duration = DOUBTED_AFTER;
 
 /// What follows from a part in a roster change, in order.
@@ -158,9 +158,11 @@ impl Membership {
         let complete = ledger.window.complete();
         let missing = self.voting(|at| !ledger.batches.has(at, complete));
         let promised = self.epochs.paxos.promised();
+        // A peer that has left, or was removed, pays for no other one.
+        let voters = self.epochs.voters().members();
         let holders = missing.iter().filter_map(|at| {
             let holder = self.votes.held_by(at, promised);
-            Some((at, holder.filter(|holder| *holder != at)?))
+            Some((at, holder.filter(|of| *of != at && voters.contains(*of))?))
         });
         let (held, holders): (Vec<u8>, Vec<u8>) = holders.unzip();
         (held.into_iter().collect(), holders.into_iter().collect())
@@ -193,11 +195,10 @@ impl Membership {
     pub(super) fn watch_succession(&mut self, around: &Surroundings, ledger: &Ledger) {
         let due = self.due_coordinator(around, ledger);
         let removes = !around.minority_due.is_empty() && !self.has_lost(around);
-        let first = self.first_in_turn(around, ledger).filter(|_| removes);
-        let unaware = first.filter(|first| around.unaware_of_minority.contains(*first));
-        // Nor may a peer know that it is to ask a voter that one attempt alone holds.
-        let asks = !self.frozen_alone(around, ledger).is_empty();
-        let asks = self.first_in_turn(around, ledger).filter(|_| asks);
+        let first = self.first_in_turn(around, ledger);
+        let unaware = first.filter(|first| removes && around.unaware_of_minority.contains(*first));
+        // Nor may the first peer in turn know of a voter that a single attempt holds.
+        let asks = first.filter(|_| !self.frozen_alone(around, ledger).is_empty());
         let due = due.or(unaware).or(asks);
         let due = due.filter(|first| !self.epochs.is_changing() && *first != self.me);
         self.suspicion.note_turn(due, self.epochs.is_changing());
@@ -387,14 +388,14 @@ impl Membership {
         (actions, begins)
     }
 
-    /// The voters that one attempt alone has held for long: a hostile peer may begin one with a single other peer. A change
-    /// with all of them ends that.
+    /// Voters that a single attempt has held for long: a hostile peer may begin one with one other peer. A change with all
+    /// voters ends that.
     fn frozen_alone(&self, around: &Surroundings, ledger: &Ledger) -> Peers {
         let long = around.stalled_since.map(|since| since + UNFOLLOWED);
         if long.is_none_or(|long| around.now < long) {
             return Peers::default();
         }
-        // A round that is too far ahead for this peer is so for an attempt of this one.
+        // A promise that is not taken up yet is too far ahead: it would outrank an attempt of this peer, too.
         let promised = self.epochs.paxos.promised();
         let (held, _) = self.held(around, ledger);
         held.and(self.votes.promised_after(promised))

@@ -620,7 +620,7 @@ impl Membership {
         self.if_dispensable(slow)
     }
 
-    /// Peers whose players have begun another run, which has followed and asks for the place of the earlier one. The
+    /// Peers with another run, which has followed and asks for the place of the earlier one: players have begun it. The
     /// earlier run is a window that does not answer, or forgotten, and the others can go on without it.
     pub(super) fn replaced(&self, now: Duration, ledger: &Ledger) -> Peers {
         let replaced = self.voting(|at| {

@@ -13,7 +13,7 @@ const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
 /// So many rounds are taken up for each second of an epoch. What is said of later ones waits: all peers are led at most as
 /// far, and rounds do not run out for days. Correct peers need no more than one in half a second.
 const ROUNDS_PER_S: u32 = 4_096;
-/// The peer whose turn it is may begin so many more. So other peers leave it rounds in which the others follow.
+/// The peer in turn may begin so many more. So other peers leave rounds to it that all follow.
 const IN_TURN: u32 = 64;
 /// An attempt that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(super) struct Delivering {
     pub voters: Voters,
     /// Voters with attempts that are taken up.
     pub asks: Peers,
-    /// The peer whose turn it is to begin one.
+    /// The peer in turn, which is to begin one.
     pub in_turn: Option<u8>,
     pub now: Duration,
 }
@@ -187,7 +187,7 @@ impl VoteLog {
             let at = prepared.get(after);
             at.is_some_and(|at| *at + ATTEMPTS_EVERY > now)
         };
-        // The peer whose turn it is has time to be answered: an attempt behind its own would take its answers away.
+        // The peer in turn has time for its answers: a later attempt would take them away.
         let begun = |of: &&u8| self.attempted.contains_key(of);
         let busy = seen.in_turn.iter().filter(begun).any(soon);
         let waits = |from: u8| !asks.contains(from) || soon(&from) || busy;
@@ -321,7 +321,7 @@ impl VoteLog {
         later.map(|(from, _)| from).collect()
     }
 
-    /// The peer whose attempt a voter follows by its newest promise, where that is in a later ballot than this one.
+    /// The coordinator that a voter follows by its newest promise, where that is in a later ballot than this one.
     pub(super) fn held_by(&self, voter: u8, ballot: Option<Ballot>) -> Option<u8> {
         let of = self.newest_promise(voter)?;
         (Some(of) > ballot && self.has_begun(of)).then_some(of.peer)

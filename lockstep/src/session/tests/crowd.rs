@@ -377,3 +377,29 @@ fn an_attempt_with_one_other_peer_has_it_not_removed() {
         }
     }
 }
+
+#[test]
+fn a_peer_that_has_left_pays_for_no_withholder() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.input(4, Input::Leave);
+    net.run(net.now() + Duration::from_secs(5));
+    let ballot = Ballot {
+        round: u32::MAX,
+        peer: 4,
+    };
+    let promise = Message::Promise(promise_in(ballot, 5));
+    let votes = [(4, Message::Prepare(ballot)), (3, promise)];
+    let start = net.start();
+    let votes = votes.map(|(by, vote)| signed_vote(&start, by, 1, vote));
+    (0..3).for_each(|at| net.tell_votes(3, at, votes.clone().into()));
+    net.links.attack = Some((3, withholding));
+    let before = net.peers[0].turns.len();
+    net.run(net.now() + Duration::from_secs(25));
+    for at in 0..3 {
+        let turns = net.peers[at].turns.len();
+        assert!(turns > before + 50, "peer {at}: {before} -> {turns}");
+        let removed = (vec![Seat(3)], RosterCause::Lost);
+        assert_eq!(net.gone(at).last(), Some(&removed), "peer {at}");
+    }
+}

@@ -189,11 +189,6 @@ impl Roster {
         self.promised
     }
 
-    /// The highest round that this peer has heard of; 0 before any.
-    pub fn round(&self) -> u32 {
-        self.round
-    }
-
     /// What is decided, once it is.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()

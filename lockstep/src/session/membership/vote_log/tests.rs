@@ -180,7 +180,7 @@ fn what_is_said_of_rounds_far_ahead_waits() {
     assert!(told(4, prepare(limit, 4), None, second * 2));
     assert!(!told(3, said(limit + 1, 4), None, second * 2));
     assert!(told(3, said(limit, 4), None, second * 2));
-    // The peer whose turn it is goes on from there.
+    // The peer in turn goes on from there.
     let after = second * 5 / 2;
     assert!(!told(1, prepare(limit + IN_TURN + 1, 1), Some(1), after));
     assert!(!told(1, prepare(limit + 1, 1), Some(2), after));
