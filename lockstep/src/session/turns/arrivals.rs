@@ -57,9 +57,7 @@ impl Arrivals {
         sealed: Duration,
         way: Duration,
     ) -> Duration {
-        let known = self.0[at].as_ref();
-        let Some((came, (before, came_at))) = known.and_then(|of| Some((of, *of.last.back()?)))
-        else {
+        let Some(came) = &self.0[at] else {
             return sealed + way + MARGIN;
         };
         let least = Duration::from_millis(came.least.unsigned_abs() / PARTS as u64);
@@ -67,11 +65,21 @@ impl Arrivals {
             true => sealed.saturating_sub(least),
             false => sealed + least,
         };
-        let turns = turn.saturating_sub(before).min(MOST_TURNS);
-        let later = came.last.iter().filter(|(of, _)| *of > turn);
-        let passed = later.map(|(_, at)| *at).min();
-        let after_last = passed.unwrap_or(came_at + length * turns);
-        after_own.max(after_last) + MARGIN
+        // They are kept as they came.
+        let passed = came.last.iter().find(|(of, _)| *of > turn);
+        let newest = came.last.iter().max_by_key(|(of, _)| *of);
+        let after_last = passed.or(newest).map(|(of, at)| {
+            let turns = turn.saturating_sub(*of).min(MOST_TURNS);
+            *at + length * turns
+        });
+        after_last.map_or(after_own, |after_last| after_last.max(after_own)) + MARGIN
+    }
+
+    /// Turns from this one on are taken back, and come again.
+    pub(super) fn retract(&mut self, turn: u32) {
+        for came in self.0.iter_mut().flatten() {
+            came.last.retain(|(of, _)| *of < turn);
+        }
     }
 
     /// Another run of a peer's process has its place.
@@ -127,8 +135,16 @@ mod tests {
                 9 | 10 | 7 => assert_eq!(expected, TURN * 8 + WAY + MARGIN, "before {turn}"),
                 _ => assert!(expected <= TURN * 7 + WAY + MARGIN, "before {turn}"),
             }
-            arrivals.note(0, turn, TURN * turn + WAY, 40);
+            let came_with = if turn == 7 { 10 } else { turn };
+            arrivals.note(0, turn, TURN * came_with + WAY, 40);
         }
+        // One that was overtaken does not put off what comes behind those before it.
+        let expected = arrivals.expected(0, (11, TURN), TURN * 11, WAY);
+        assert_eq!(expected, TURN * 11 + WAY + MARGIN);
+        // What is taken back comes again, and passes no other batch.
+        arrivals.retract(7);
+        let expected = arrivals.expected(0, (7, TURN), TURN * 7, WAY);
+        assert_eq!(expected, TURN * 7 + WAY + MARGIN);
     }
 
     #[test]

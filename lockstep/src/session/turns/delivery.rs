@@ -146,14 +146,9 @@ impl Delivery {
         self.tail.record(about, record)
     }
 
-    /// The match is over with `end` turns, or is over for this peer alone with what it has.
-    pub(super) fn close_log(&mut self, end: Option<u32>) -> Vec<Output> {
-        let mut out = Vec::new();
-        if let Some(end) = end {
-            out.extend(self.tail.settle(end));
-        }
-        out.extend(self.tail.close());
-        out
+    /// The match is over for this peer, with what is final.
+    pub(super) fn close_log(&mut self) -> Vec<Output> {
+        self.tail.close()
     }
 
     /// Logs and hands out what is complete.

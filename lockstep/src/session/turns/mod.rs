@@ -456,8 +456,8 @@ impl Turns {
     }
 
     /// The match is over with `end` turns, or is over for this peer alone with what it has.
-    pub(crate) fn close_log(&mut self, end: Option<u32>) -> Vec<Output> {
-        self.delivery.close_log(end)
+    pub(crate) fn close_log(&mut self) -> Vec<Output> {
+        self.delivery.close_log()
     }
 
     /// Logs and hands out what is complete, up to the next snapshot.
@@ -614,6 +614,7 @@ impl Turns {
             self.fold = point.fold;
             ledger.window.truncate(cut, point.chained);
             ledger.batches.retract(cut);
+            self.arrivals.retract(cut);
             let own = ledger.batches.range(ledger.places.me(), cut);
             let own: Vec<_> = own.map(|(turn, held)| (turn, &held.batch)).collect();
             self.own.retract(&own, &self.fold);
