@@ -106,8 +106,8 @@ pub struct PeerFile {
     finals: u32,
     /// The log that its newest run began with.
     given: Log,
-    /// The turns that this run handed out, with times, and the next one.
-    pub handed: Vec<(u32, Duration)>,
+    /// The turns that this run handed out, with the times and plans, and the next turn.
+    pub handed: Vec<(u32, Duration, Plan)>,
     next: u32,
     /// The log's hash after each turn that its world is to execute.
     executing: VecDeque<Option<Hash>>,

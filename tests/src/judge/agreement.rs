@@ -174,7 +174,7 @@ impl Judge {
         let logged = file.log.turns.get(turn as usize) == Some(bundle) && turn == file.next;
         let alone = file.log.roster(u32::MAX) == [peer];
         // Turns that it knew before it stood still, it may hand out anew.
-        let again = file.handed.iter().any(|(before, _)| *before >= turn);
+        let again = file.handed.iter().any(|(before, ..)| *before >= turn);
         let fenced = self.now < file.notes.unsure_until && !alone && !again;
         self.must(peer, Durable, bundle)(logged, "hands out what is not logged");
         if fenced {
@@ -183,7 +183,7 @@ impl Judge {
         let file = &mut self.peers[peer];
         let hash = file.log.hashes.get(turn as usize + 1);
         file.executing.push_back(hash.copied());
-        file.handed.push((turn, self.now));
+        file.handed.push((turn, self.now, bundle.plan));
         file.next = turn + 1;
     }
 

@@ -60,8 +60,10 @@ impl Judge {
             let every = every.map_or(u128::MAX, |every| every.as_millis() / turn);
             let every = u32::try_from(every.max(1)).unwrap_or(u32::MAX);
             let handed = file.handed.iter();
-            let since = handed.filter(|(_, at)| Some(*at) > self.core.due);
-            let mut wanted = since.map(|(turn, _)| turn + 1).filter(|of| of % every == 0);
+            let since = handed.filter(|(_, at, _)| Some(*at) > self.core.due);
+            let mut wanted = since
+                .map(|(turn, ..)| turn + 1)
+                .filter(|of| of % every == 0);
             let has_all = wanted.all(|of| of >= limit || keyframes.contains(&of));
             let must = self.must(peer, Durable, (checked, &keyframes, &attests));
             // A peer outside may not tell what its world is.

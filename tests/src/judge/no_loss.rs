@@ -32,7 +32,7 @@ impl Judge {
     pub fn says(&mut self, peer: usize, entry: LogEntry) {
         let file = &self.peers[peer];
         // Batches of turns that are taken back stay sealed.
-        let handed = file.handed.iter().map(|(turn, _)| turn + 1);
+        let handed = file.handed.iter().map(|(turn, ..)| turn + 1);
         let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.shortest_turn().as_micros();

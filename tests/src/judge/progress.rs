@@ -54,10 +54,14 @@ impl Judge {
         self.must(peer, Progress, ended)(founded, "ends for no reason");
         let must = self.must(peer, Durable, ended);
         let logged = matches!(file.log.records.last(), Some(Record::End(_)));
-        // An end that no quorum has signed is none: the others may go on without this peer.
-        let quorum = 2 * ended.agreed >= ended.of;
-        let told = by_limit && (quorum || !outside);
-        must(logged == told || !logged && outside, "logs another end");
+        // An end that too few peers have signed is none: the others may go on without this one.
+        let is_final = by_limit && ended.is_final;
+        must(logged == is_final, "logs another end");
+        let few = outside && ended.agreed < ended.of;
+        must(is_final || !by_limit || few, "has no end");
+        let leaves = self.peers.iter().any(|of| of.notes.leaves);
+        let many = 2 * ended.agreed >= ended.of || leaves;
+        must(!is_final || many, "has an end that too few have signed");
         let alike = file.executed.1.is_none() || file.executed == (ended.turns, ended.checksum);
         must(alike, "ends with another world than its own");
     }
@@ -132,7 +136,7 @@ impl Judge {
     fn check_admissions(&self, core: usize) {
         let (due, unsealed) = (self.core.due.unwrap_or_default(), 2 * self.scenario.delay());
         let mut handed = self.peers[core].handed.iter();
-        let last = handed.find(|(turn, _)| turn + unsealed == self.scenario.turn_limit);
+        let last = handed.find(|(turn, ..)| turn + unsealed == self.scenario.turn_limit);
         for peer in (0..self.peers.len()).filter(|peer| self.scenario.is_calm(*peer)) {
             let notes = &self.peers[peer].notes;
             let by = due.max(notes.began_at) + REJOINS;
@@ -140,7 +144,7 @@ impl Judge {
             let joins = notes.run == 1 && self.is_linked_to_core(peer);
             let waits = notes.is_out && !notes.crashed;
             let late = notes.admitted_at.map_or(waits, |at| at > by);
-            let late = joins && late && last.is_some_and(|(_, last)| by < *last);
+            let late = joins && late && last.is_some_and(|(_, last, _)| by < *last);
             let must = self.must(peer, Progress, (notes.began_at, by, notes.admitted_at));
             must(!late, "is not admitted in time");
         }
@@ -156,26 +160,30 @@ impl Judge {
     fn check_haste(&self, peer: usize) {
         // The haste left in the tightest window that ends here.
         let (mut turn, mut from, mut left) = (0, Duration::ZERO, Duration::MAX);
-        for (next, to) in self.peers[peer].handed.iter().copied() {
-            // Turns handed out again after a retraction count once.
-            if next <= turn {
+        let (handed, mut plan, mut latest) = (&self.peers[peer].handed, self.scenario.plan, 0);
+        for (next, to, its_plan) in handed.iter().copied() {
+            if next <= latest {
+                // Turns handed out again may have other plans: windows begin anew where these turns first began.
+                if next <= turn {
+                    let first = handed.iter().find(|(turn, ..)| *turn == next);
+                    (turn, plan, left) = (next, its_plan, Duration::MAX);
+                    from = first.map_or(to, |of| of.1);
+                }
                 continue;
             }
-            let plan = self.plan_of(peer, turn);
             let waited = plan.turn() * plan.delay_turns.into() + JITTER;
-            let planned: Duration = (turn..next).map(|of| self.plan_of(peer, of).turn()).sum();
+            let more = (turn + 1..next).map(|of| self.plan_of(peer, of).turn());
+            let planned = plan.turn() + more.sum::<Duration>();
             // The tightest window goes on, or another one begins here.
             let most = left.min(waited) + (to - from);
             let least = planned - planned / SLEW;
             let is_due = Some(from) > self.core.due;
             let must = self.must(peer, Progress, (turn, from, to, most));
             must(most >= least || !is_due, "is earlier than its plan allows");
-            left = if is_due {
-                most.saturating_sub(least)
-            } else {
-                left
-            };
-            (turn, from) = (next, to);
+            if is_due {
+                left = most.saturating_sub(least);
+            }
+            (turn, from, plan, latest) = (next, to, its_plan, next);
         }
     }
 
@@ -183,11 +191,12 @@ impl Judge {
     fn check_pace(&self, peer: usize) {
         let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
         let length = |turn| self.plan_of(peer, turn).turn();
-        let now = (file.next.min(self.scenario.turn_limit - 1), self.now);
+        let next = file.next.min(self.scenario.turn_limit - 1);
         let mut causes = self.causes();
         // The delay left in the tightest window that ends here.
         let (mut turn, mut from, mut left) = (0, due, Duration::MAX);
-        for (next, to) in file.handed.iter().copied().chain([now]) {
+        let handed = file.handed.iter().map(|(turn, at, _)| (*turn, *at));
+        for (next, to) in handed.chain([(next, self.now)]) {
             // A clock must catch up to seal the batches of turns that have become shorter.
             let catches_up = to + length(turn) * 2 * self.scenario.delay();
             let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
@@ -214,7 +223,7 @@ impl Judge {
         // The first turn that the core executed when no machine was slow any more.
         let core = self.core.members.iter().take(1);
         let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
-        let fast = handed.find(|(_, at)| Some(*at) > slow);
+        let fast = handed.find(|(_, at, _)| Some(*at) > slow);
         let (first, slowing) = (self.scenario.plan, self.scenario.slowing() as u32);
         // A turn may overdraw the stall budget.
         let most = (STALL_BUDGET + first.turn() * LONGEST.into()) * slowing + OF_EARLIER_EPOCH;
@@ -232,7 +241,7 @@ impl Judge {
             let must = self.must(RUN, Progress, bundle);
             let in_bounds = (first.tick_ms..=first.tick_ms * LONGEST).contains(&plan.tick_ms);
             must(in_bounds, "a plan out of bounds");
-            let fast = fast.is_some_and(|(since, _)| *since <= turn);
+            let fast = fast.is_some_and(|(since, ..)| *since <= turn);
             // A pause steps no tick, and the last measurement stands.
             fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
             let late = fast_at.is_some_and(|since| at > since + RECOVERS);

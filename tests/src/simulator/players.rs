@@ -84,7 +84,7 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         let last = self.judge.peers[peer].handed.last();
-        let stands = last.is_some_and(|(_, at)| *at + TALKS_IN_A_STALL < self.now());
+        let stands = last.is_some_and(|(_, at, _)| *at + TALKS_IN_A_STALL < self.now());
         if !stands {
             let text = format!("at {:?} from {peer}", self.now());
             self.say(peer, What::Chat(text.clone()), Input::Chat(text));
