@@ -20,7 +20,8 @@ pub(crate) const MAX_PEERS: usize = 16;
 /// Ends of one peer that are taken: a correct peer signs one more each time that turns are taken back, for one cheat more.
 pub(crate) const MOST_ENDS: usize = MAX_PEERS;
 
-/// Every bound on what others can make us hold or do. Crossing one names the peer that did.
+/// Every bound on what others can make us hold or do. Crossing one names the peer that did. More than 2^24 turns, or 2^48
+/// bytes of a snapshot or log, count as so many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Encoded bytes of one own command. Default 400; at most `batch_bytes` − 203, to fit a turn. What others

@@ -18,8 +18,9 @@ impl Live {
         self.tell(Input::AdmitGuest(guest));
     }
 
-    /// Of the host of a [reopening](Self::reopen): goes on as soon as the players that came are a quorum, at the earliest 3 s after
-    /// it began, and does not wait for the rest. Missing players may still [rejoin](Self::rejoin). Without effect elsewhere.
+    /// Of the host of a [reopening](Self::reopen): goes on as soon as the players that came are a quorum, at the earliest 3 s
+    /// after it began, and does not wait for the rest. Missing players may still [rejoin](Self::rejoin). Without effect
+    /// elsewhere.
     pub fn begin_now(&mut self) {
         self.tell(Input::BeginNow);
     }

@@ -8,7 +8,7 @@ impl Session {
     pub(super) fn lose_world(&mut self, reason: EndReason) {
         if let Phase::Playing(playing) = &mut self.phase {
             playing.say_goodbye(&mut self.core);
-            playing.finish(&mut self.core, reason);
+            playing.finish(&mut self.core, reason, None);
         } else {
             let _ = self.leave();
             self.step(Step::End(reason));

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Components of a session. None may import another one, but for [`WAITING`]; assemblies (`player`, `joiner`, `serving`) import them all.
+/// Components of a session. None may import another one, but for [`WAITING`]; assemblies (`player`, `joiner`, `serving`)
+/// import them all.
 const COMPONENTS: [&str; 7] = [
     "ending",
     "links",
