@@ -75,13 +75,14 @@ const SWEPT: [(u64, &[u64]); 47] = [
 ];
 
 /// The same, of sweeps that drew adaptive plans.
-const ADAPTIVE: [u64; 6] = [
+const ADAPTIVE: [u64; 7] = [
     1_795_824_775_366,
     1_795_830_203_905,
     49_001_795_830_203_152,
     1_795_879_234_168,
     1_795_951_401_091,
     63_001_795_961_001_786,
+    7_001_795_980_000_124,
 ];
 
 /// Seeds that also run over real QUIC and TLS.
