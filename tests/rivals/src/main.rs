@@ -137,29 +137,19 @@ fn measure(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         equal.iter_mut().for_each(|job| job.contestant = contestant);
         equal.dedup();
     }
-    field.play("equal cadence", &equal)?;
     let search = extent.search();
-    field.play("search", &search)?;
-    let mut tuned = Vec::new();
-    let mut searched = field.rows(&search);
-    searched.sort_by_key(|row| (row.cell, row.contestant.kind));
-    // What a part of a search finds is not what the whole of it would.
-    if !field.has_all(&search) {
-        searched.clear();
+    let (mut tuned, mut without_ours) = (Vec::new(), Vec::new());
+    // A measurement that is stopped early has one seed of everything, rather than all seeds of a part.
+    for seed in &extent.seeds {
+        let of_seed = |jobs: &[Job]| -> Vec<Job> {
+            let jobs = jobs.iter().filter(|job| job.seed == *seed);
+            jobs.copied().collect()
+        };
+        field.play(&format!("equal cadence, seed {seed}"), &of_seed(&equal))?;
+        field.play("search", &search)?;
+        (tuned, without_ours) = field.tuned(&extent, &search);
+        field.play(&format!("tuned, seed {seed}"), &of_seed(&tuned))?;
     }
-    let mut without_ours = Vec::new();
-    for of_library in searched.chunk_by(|one, other| {
-        one.cell == other.cell && one.contestant.kind == other.contestant.kind
-    }) {
-        match best(of_library) {
-            Some(best) => tuned.extend(extent.of_tuned(best.cell, best.contestant)),
-            None if of_library[0].contestant.kind == Kind::Ours => {
-                without_ours.push(of_library[0].cell.to_string());
-            }
-            None => {}
-        }
-    }
-    field.play("tuned", &tuned)?;
 
     let (rows_equal, mut rows_tuned) = (field.rows(&equal), field.rows(&tuned));
     rows_tuned.sort_by_key(|row| (row.cell, row.contestant.kind));
@@ -258,6 +248,29 @@ impl Field {
 
     fn has_all(&self, jobs: &[Job]) -> bool {
         jobs.iter().all(|job| self.has(job))
+    }
+
+    /// The matches of tuned libraries, by what the search found, and the cells in which all candidates of ours failed.
+    fn tuned(&self, extent: &Extent, search: &[Job]) -> (Vec<Job>, Vec<String>) {
+        let (mut tuned, mut without_ours) = (Vec::new(), Vec::new());
+        // What a part of a search finds is not what the whole of it would.
+        if !self.has_all(search) {
+            return (tuned, without_ours);
+        }
+        let mut searched = self.rows(search);
+        searched.sort_by_key(|row| (row.cell, row.contestant.kind));
+        for of_library in searched.chunk_by(|one, other| {
+            one.cell == other.cell && one.contestant.kind == other.contestant.kind
+        }) {
+            match best(of_library) {
+                Some(best) => tuned.extend(extent.of_tuned(best.cell, best.contestant)),
+                None if of_library[0].contestant.kind == Kind::Ours => {
+                    without_ours.push(of_library[0].cell.to_string());
+                }
+                None => {}
+            }
+        }
+        (tuned, without_ours)
     }
 
     /// Plays those matches that have no result yet, as many at once as there is room for.
