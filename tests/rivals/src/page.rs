@@ -199,7 +199,7 @@ const READING: &str = "
 - A stall is the time beyond the cadence in which no confirmed step is executed. Lateness of up to a tenth of the cadence and
   5 ms is none.
 - A command is lost if a later one of its player is executed and it is not. It is late if it waits 3 s behind the end.
-- Processor time is of all threads of a peer. All libraries are polled a thousand times a second. Of the
+- Processor time is of all threads of a peer. All libraries are polled 250 times a second. Of the
   others that is most of the time at long turns.
 - Behind the measurement, one player flips one bit of its state. The turns until a library reports it count for 4 s.
 - The step is a hash. The loss of packets begins when all peers run.

@@ -206,7 +206,8 @@ fn orders() -> Receiver<Order> {
     orders
 }
 
-const POLLED_EVERY: Duration = Duration::from_millis(1);
+/// Several times in a frame of any game, and seldom enough that the peers of a whole table leave processors free.
+const POLLED_EVERY: Duration = Duration::from_millis(4);
 /// The window of predictions of ggrs and its fork, in frames, as it is by default.
 const WINDOW: usize = 8;
 /// A peer that is silent for so long is gone, for ggrs and its fork. Their default is too short for a machine that is
