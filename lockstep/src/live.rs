@@ -163,7 +163,7 @@ pub enum Error {
 ///
 /// Dropping it does not [leave](Self::leave). Its links close, and the other players go on without this peer within a
 /// second, if they are a quorum; this player may [rejoin](Self::rejoin). The log is closed before the drop returns,
-/// which takes up to 12 s where the disk hangs.
+/// which takes up to 10 s where the disk hangs.
 pub struct Live {
     shared: Arc<Shared>,
     to_network: SyncSender<ToNetwork>,

@@ -1,7 +1,7 @@
 //! The log of a lockstep match on disk.
 //!
-//! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every agreed turn on a thread of
-//! its own. A slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
+//! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every agreed turn, on the match's log
+//! thread. A slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
 //! prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed; [`open`]
 //! puts it under a [`Match`]. From a moment of it ([`WorldAt`]) a player can play on alone.
 //!
@@ -57,7 +57,7 @@
 //!
 //! # In a browser
 //!
-//! On `wasm32` there are no files and no threads to write with: recording is left out, and reading takes bytes
+//! On `wasm32` there are no files: recording is left out, and reading takes bytes
 //! ([`Reader::from_bytes`]).
 
 #![cfg_attr(

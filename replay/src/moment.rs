@@ -136,12 +136,10 @@ impl<S: Simulation> WorldAt<S> {
                 // A keyframe that cannot be read is left out: its world is that of the turns before it.
                 if let Ok(keyframe) = self.reader.keyframe(at) {
                     recorder.append(&Record::Keyframe(keyframe))?;
-                    // The next one is dropped if both are too large to wait.
-                    recorder.settle()?;
                 }
             }
         }
-        Ok(recorder.settle()?)
+        Ok(())
     }
 
     /// The moment, for a player of this seat.

@@ -3,9 +3,9 @@
 use crate::budget::Budget;
 use crate::content;
 use crate::format;
-use crate::output::{Output, sync_folder, write_all};
+use crate::output::{Output, sync_folder};
 use crate::reader::{Cursor, of_file};
-use crate::writer::{self, Job, Shared};
+use crate::writer::{Place, Writer};
 use crate::{Error, format::Window};
 use lockstep::TurnNumber;
 use lockstep::log::{
@@ -18,18 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Writes a match's log to a file, turn by turn, on a thread of its own.
+/// Writes a match's log to a file, turn by turn. Every call waits for the file system; a match calls its store on a thread
+/// of its own.
 ///
-/// [`append`](LogStore::append) only queues. A failing disk, or a disk so slow that the queue fills, ends the file
-/// after its last whole turn. The failure is reported once, and the match goes on. Dropping a recorder writes
-/// everything appended.
+/// A failing disk ends the file after its last whole turn. The failure is reported once, and the match goes on. Dropping a
+/// recorder ends the file.
 ///
-/// Every turn reaches the file system at once, and the disk within a second, or when a [`sync`](LogStore::sync) asks for
-/// it. A turn of the tail is written once: it
-/// stays where it is when it is final, and leaves no trace where it is taken back. Checksums are thinned to one in five
-/// seconds of match, and the last; all mismatches are kept.
+/// Every turn reaches the file system at once, and the disk with a [`sync`](LogStore::sync). A turn of the tail is written
+/// once: it stays where it is when it is final, and leaves no trace where it is taken back. Checksums are thinned to one
+/// in five seconds of match, and the last; all mismatches are kept.
 pub struct Recorder {
-    shared: Arc<Shared>,
+    writer: Writer,
     path: PathBuf,
     keyframes_every: Option<Duration>,
     start: Option<Arc<Start>>,
@@ -45,10 +44,6 @@ pub struct Recorder {
     /// The newest leads, likewise.
     leads: Option<Record>,
     newest_keyframe: Option<u32>,
-    /// The sync that is asked for and not done: its number, and which one it is for the writer.
-    syncing: Option<(u64, u64)>,
-    /// How many were asked for.
-    syncs: u64,
     tail: Tail,
     /// What readers keep of the file.
     budget: Budget,
@@ -60,18 +55,18 @@ pub struct Recorder {
     created: bool,
     /// Whether further records are refused.
     over: bool,
-    /// Whether an error was reported, or the file is closed.
-    settled: bool,
+    /// Whether the file has ended.
+    closed: bool,
 }
 
 struct Point {
     turn: u32,
     codec: Codec,
     match_time: Duration,
+    place: Place,
 }
 
 /// One item that is no turn.
-#[derive(Clone)]
 enum Behind {
     Records(Vec<Record>),
     Keyframe(Keyframe),
@@ -117,16 +112,10 @@ impl Recorder {
     /// Records to an empty output. `path` is where [`read`](LogStore::read) finds the written bytes.
     ///
     /// # Errors
-    /// [`Error::Io`] if the output refuses the header, or no thread can be started.
-    pub fn over(path: &Path, mut output: Box<dyn Output>) -> Result<Recorder, Error> {
-        write_all(&mut *output, &format::header())?;
-        let shared = Arc::new(Shared::new());
-        let for_writer = shared.clone();
-        std::thread::Builder::new()
-            .name("replay writer".into())
-            .spawn(move || writer::run(&for_writer, output))?;
+    /// [`Error::Io`] if the output refuses the header.
+    pub fn over(path: &Path, output: Box<dyn Output>) -> Result<Recorder, Error> {
         Ok(Recorder {
-            shared,
+            writer: Writer::begin(output)?,
             path: path.to_owned(),
             keyframes_every: Some(KEYFRAMES_EVERY),
             start: None,
@@ -139,15 +128,13 @@ impl Recorder {
             attests: Vec::new(),
             leads: None,
             newest_keyframe: None,
-            syncing: None,
-            syncs: 0,
             tail: Tail::default(),
             budget: Budget::default(),
             points: VecDeque::new(),
             behind: Vec::new(),
             created: false,
             over: false,
-            settled: false,
+            closed: false,
         })
     }
 
@@ -156,12 +143,6 @@ impl Recorder {
     pub fn with_keyframes_every(mut self, every: Option<Duration>) -> Self {
         self.keyframes_every = every;
         self
-    }
-
-    /// Waits until the disk has all appended records.
-    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
-        let result = self.shared.settle();
-        self.end_on_error(result)
     }
 
     fn take(&mut self, record: &Record) -> Result<(), StoreError> {
@@ -212,11 +193,8 @@ impl Recorder {
             }
             Record::Keyframe(keyframe) => {
                 let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
-                if after_newest
-                    && self.budget.take_keyframe()
-                    && self.shared.push(Job::Keyframe(keyframe.clone()))?
-                {
-                    self.note_behind(Behind::Keyframe(keyframe.clone()));
+                if after_newest && self.budget.take_keyframe() {
+                    self.write_keyframe(keyframe)?;
                     if self.newest_keyframe.is_none() {
                         // The first signatures follow the first keyframe directly; the others follow at their
                         // interval.
@@ -244,24 +222,22 @@ impl Recorder {
             let point = point.ok_or(StoreError::NotKept(TurnNumber(turn)))?;
             self.codec = point.codec;
             self.match_time = point.match_time;
-            self.shared.push(Job::TakeBack { turn })?;
+            self.writer.take_back(point.place);
             let again = self.behind.extract_if(.., |(turns, _)| *turns > turn);
             for (_, item) in again.collect::<Vec<_>>() {
                 match item {
                     Behind::Records(records) => self.write(&records)?,
-                    Behind::Keyframe(keyframe) => {
-                        self.shared.push(Job::Keyframe(keyframe.clone()))?;
-                        self.note_behind(Behind::Keyframe(keyframe));
-                    }
+                    Behind::Keyframe(keyframe) => self.write_keyframe(&keyframe)?,
                 }
             }
-            self.shared.push(Job::Replaced)?;
+            self.writer.replace().map_err(of_disk)?;
         }
         for bundle in change.write {
             self.points.push_back(Point {
                 turn: bundle.turn.0,
                 codec: self.codec.clone(),
                 match_time: self.match_time,
+                place: self.writer.place(),
             });
             self.match_time += bundle.plan.tick() * u32::from(bundle.ticks());
             self.write(&[Record::Bundle(bundle.clone())])?;
@@ -280,14 +256,20 @@ impl Recorder {
     }
 
     fn end_on_error(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
-        if result.is_err() {
+        if let Err(error) = &result {
             self.over = true;
+            self.closed = true;
             self.checksum = None;
             self.attests.clear();
             self.leads = None;
-            // Has the writer end the file, without waiting for it.
-            self.shared.close(Duration::ZERO).ok();
-            self.settled = true;
+            match error {
+                StoreError::Io(_) => self.writer.give_up(),
+                // The disk is well: the file ends as one that is whole.
+                _ => self
+                    .writer
+                    .finish()
+                    .unwrap_or_else(|_| self.writer.give_up()),
+            }
         }
         result
     }
@@ -309,7 +291,7 @@ impl Recorder {
         self.write(&records)
     }
 
-    /// Hands one item to the writer.
+    /// Writes one item.
     fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
         if records.is_empty() {
             return Ok(());
@@ -324,39 +306,35 @@ impl Recorder {
                 limit: format::MAX_RECORDS_BYTES,
             });
         }
-        let content = content.into();
-        let turn = match records {
-            [Record::Bundle(bundle)] => Some(bundle.turn.0),
-            _ => {
-                self.note_behind(Behind::Records(records.to_vec()));
-                None
-            }
-        };
-        let job = Job::Records {
-            kind,
-            content,
-            codec,
-            turn,
-        };
-        self.shared.push(job).map(drop)
+        if !matches!(records, [Record::Bundle(_)]) {
+            self.note_behind(Behind::Records(records.to_vec()));
+        }
+        self.writer.write(kind, &content, codec).map_err(of_disk)
     }
 
-    /// Writes withheld records and closes the file.
+    fn write_keyframe(&mut self, keyframe: &Keyframe) -> Result<(), StoreError> {
+        self.note_behind(Behind::Keyframe(keyframe.clone()));
+        self.writer.write_keyframe(keyframe).map_err(of_disk)
+    }
+
+    /// Writes withheld records and ends the file.
     fn finish(&mut self) -> Result<(), StoreError> {
-        let held_back = self.write_checksum().and_then(|()| self.write_attests());
-        self.over = true;
-        let closed = self.shared.close(CLOSE_PATIENCE);
-        if self.start.is_none() && std::mem::take(&mut self.created) {
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(());
+        }
+        if self.start.is_none() && self.created {
             // Without a match, the file would only block the name.
             std::fs::remove_file(&self.path).ok();
+            return Ok(());
         }
-        held_back.and(closed)
+        let held_back = self.write_checksum().and_then(|()| self.write_attests());
+        let ended = held_back.and_then(|()| self.writer.finish().map_err(of_disk));
+        self.over = true;
+        self.end_on_error(ended)
     }
 }
 
 impl LogStore for Recorder {
-    /// Queues the record. Waits for the disk where 8 MiB are queued already: for 5 s at most, which is an error.
-    ///
     /// # Panics
     /// If a record comes before the start, or a turn leaves a gap.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
@@ -381,23 +359,12 @@ impl LogStore for Recorder {
         self.end_on_error(result)
     }
 
-    fn sync(&mut self, id: u64) {
-        self.syncs += 1;
-        self.syncing = Some((id, self.syncs));
-        if !self.over {
-            let pushed = self.shared.push(Job::Sync(self.syncs)).map(drop);
-            // The next record tells of the failure.
-            pushed.ok();
+    fn sync(&mut self) -> Result<(), StoreError> {
+        if self.closed {
+            return Ok(());
         }
-    }
-
-    fn synced(&mut self) -> Option<u64> {
-        let over = self.over;
-        let state = self.shared.lock();
-        let is_done = |(_, sync): &mut (u64, u64)| {
-            state.synced >= *sync || over || state.error.is_some() || state.done
-        };
-        self.syncing.take_if(is_done).map(|(id, _)| id)
+        let synced = self.writer.sync().map_err(of_disk);
+        self.end_on_error(synced)
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
@@ -414,57 +381,26 @@ impl LogStore for Recorder {
             next: from,
             bytes_left: max_bytes,
         };
-        let (mark, end, waiting) = {
-            let state = self.shared.lock();
-            let after = state
-                .marks
-                .partition_point(|mark| mark.codec.next_turn() <= from);
-            let mark = after.checked_sub(1).map(|place| state.marks[place].clone());
-            let waiting: Vec<Job> = state.jobs.iter().cloned().collect();
-            (mark, state.written, waiting)
-        };
+        let (mark, end) = self.writer.read_from(from);
         if let Some(mark) = mark {
             let failed = |error: Error| match error {
-                Error::Io(error) => StoreError::Io(error.kind()),
+                Error::Io(error) => of_disk(error),
                 _ => StoreError::Io(io::ErrorKind::InvalidData),
             };
-            let file = File::open(&self.path).map_err(|error| failed(error.into()))?;
+            let file = File::open(&self.path).map_err(of_disk)?;
             let mut window = Window::new(Box::new(file));
-            let mut cursor = Cursor::at(&mark);
+            let mut cursor = Cursor::at(mark);
             while page.wants_more()
                 && let Some(record) = cursor.next(&mut window, end, &limits).map_err(failed)?
             {
                 page.take(record);
             }
         }
-        for job in waiting {
-            if let Job::Records {
-                kind,
-                content,
-                mut codec,
-                ..
-            } = job
-            {
-                let mut rest = &content[..];
-                while let Some(record) = content::next(kind, &mut rest, &mut codec, &limits) {
-                    page.take(record);
-                    if rest.is_empty() {
-                        break;
-                    }
-                }
-            } else if let Job::TakeBack { turn } = job {
-                page.take_back(turn);
-            }
-        }
         Ok(page.records)
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
-        let result = self.finish();
-        if std::mem::replace(&mut self.settled, true) {
-            return Ok(());
-        }
-        result
+        self.finish()
     }
 
     fn path(&self) -> Option<&Path> {
@@ -478,6 +414,11 @@ impl Drop for Recorder {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn of_disk(error: io::Error) -> StoreError {
+    StoreError::Io(error.kind())
+}
+
 /// The bundles that a reader of the log asked for.
 struct Page {
     records: Vec<Record>,
@@ -488,12 +429,6 @@ struct Page {
 impl Page {
     fn wants_more(&self) -> bool {
         self.bytes_left > 0
-    }
-
-    fn take_back(&mut self, turn: u32) {
-        self.records
-            .retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turn));
-        self.next = self.next.min(TurnNumber(turn));
     }
 
     fn take(&mut self, record: Record) {
@@ -513,8 +448,6 @@ const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
 /// Match time between the archived signatures of a peer: each covers everything before it.
 const ATTESTS_EVERY: Duration = Duration::from_secs(90);
 const CHECKSUMS_EVERY: Duration = Duration::from_secs(5);
-/// How long the end of a match waits for a hanging disk.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 /// Recordings of one name in a folder.
 const MOST_NAMES: u32 = 10_000;
 

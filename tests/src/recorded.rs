@@ -261,9 +261,8 @@ impl Surroundings for Peers {
             Output::AppendAll(part) if at == 0 => {
                 part.records().for_each(|record| self.record(&record));
             }
-            // The recorder's queue is sized for matches in real time.
             Output::Tail(turns) if at == 0 => {
-                self.recorder.tail(&turns).expect("the disk keeps up");
+                self.recorder.tail(&turns).expect("the disk has room");
             }
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
             _ => {}
@@ -282,7 +281,6 @@ impl Peers {
                 }
             }
         }
-        // The recorder's queue is sized for matches in real time.
-        self.recorder.append(record).expect("the disk keeps up");
+        self.recorder.append(record).expect("the disk has room");
     }
 }

@@ -86,15 +86,19 @@ impl Named {
     }
 
     fn begin(&mut self, start: &Record, name: &str) -> Result<(), StoreError> {
-        let why = match Recorder::create_in(&self.folder, name) {
-            Ok(mut recorder) => {
+        let begun = Recorder::create_in(&self.folder, name).and_then(|mut recorder| {
+            recorder.append(start)?;
+            Ok(recorder)
+        });
+        let why = match begun {
+            Ok(recorder) => {
                 let path = recorder.path().unwrap_or(&self.folder).to_owned();
-                recorder.append(start)?;
                 // Set once: a recording has one start.
                 let _ = self.path.set(path);
                 self.store = Some(Box::new(recorder));
                 return Ok(());
             }
+            Err(replay::Error::Store(why)) => why,
             Err(replay::Error::Io(why)) => StoreError::Io(why.kind()),
             Err(replay::Error::Exists) => StoreError::Io(std::io::ErrorKind::AlreadyExists),
             Err(_) => StoreError::Io(std::io::ErrorKind::Other),
@@ -123,14 +127,8 @@ impl LogStore for Named {
         }
     }
 
-    fn sync(&mut self, id: u64) {
-        if let Some(store) = &mut self.store {
-            store.sync(id);
-        }
-    }
-
-    fn synced(&mut self) -> Option<u64> {
-        self.store.as_mut()?.synced()
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.store.as_mut().map_or(Ok(()), |store| store.sync())
     }
 
     fn keyframe_every(&self) -> Option<Duration> {

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The network thread's end.
 pub(super) struct LogThread {
@@ -48,13 +48,11 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Bounded by [`QUEUE_BYTES`] and [`KEYFRAME_BYTES`] while the store hangs. A log that begins is handed over at once,
+    /// Bounded by [`QUEUE_BYTES`] and [`KEYFRAME_BYTES`]. A log that begins is handed over at once,
     /// however long it is: its session holds it as well.
     jobs: VecDeque<Job>,
-    /// Jobs that the store was given.
-    taken: u64,
-    /// Where too much waits: since when, and how many jobs the store had been given then.
-    behind_since: Option<(Duration, u64)>,
+    /// Since when too much waits.
+    behind_since: Option<Duration>,
     bytes: usize,
     snapshot_bytes: usize,
     /// No more records are taken.
@@ -168,8 +166,11 @@ impl Shared {
         (self.wake)();
     }
 
+    /// A failure is told once: not that of a store that has been given up.
     fn tell_failure(&self, result: Result<(), StoreError>) {
-        if let Err(why) = result {
+        if let Err(why) = result
+            && !self.lock().full
+        {
             self.tell(Told::Failed(why));
         }
     }
@@ -177,6 +178,8 @@ impl Shared {
     fn run(&self, mut store: Box<dyn LogStore>, mut reporter: Reporter) {
         let serve = AssertUnwindSafe(|| self.serve(store.as_mut(), &mut reporter));
         let has_panicked = catch_unwind(serve).is_err();
+        // A store may put its file in order as it goes.
+        drop(store);
         let mut state = self.lock();
         if has_panicked {
             state.refuse(ErrorKind::Other);
@@ -188,23 +191,30 @@ impl Shared {
     }
 
     fn serve(&self, store: &mut dyn LogStore, reporter: &mut Reporter) {
-        let mut syncing = false;
+        let mut unsynced_since = None;
         loop {
-            match self.next(syncing) {
+            match self.next(unsynced_since) {
                 Some(Job::Append(record)) => {
                     reporter.note(&record);
                     self.tell_failure(store.append(&record));
+                    unsynced_since = unsynced_since.or_else(|| Some(now()));
                 }
                 Some(Job::AppendAll(part)) => {
                     for record in part.records() {
                         reporter.note(&record);
                         self.tell_failure(store.append(&record));
                     }
+                    unsynced_since = unsynced_since.or_else(|| Some(now()));
                 }
-                Some(Job::Tail(turns)) => self.tell_failure(store.tail(&turns)),
+                Some(Job::Tail(turns)) => {
+                    self.tell_failure(store.tail(&turns));
+                    unsynced_since = unsynced_since.or_else(|| Some(now()));
+                }
                 Some(Job::Sync(id)) => {
-                    store.sync(id);
-                    syncing = true;
+                    self.tell_failure(store.sync());
+                    unsynced_since = None;
+                    self.lock().synced(id);
+                    (self.wake)();
                 }
                 Some(Job::Report(request)) => {
                     let number = request.number();
@@ -212,31 +222,30 @@ impl Shared {
                     self.tell(Told::Reported { number, folder });
                 }
                 Some(Job::Close) => return self.tell_failure(store.close()),
-                None => {}
-            }
-            if syncing && let Some(id) = store.synced() {
-                syncing = false;
-                self.lock().synced(id);
-                (self.wake)();
+                None => {
+                    self.tell_failure(store.sync());
+                    unsynced_since = None;
+                }
             }
         }
     }
 
-    /// The next job; `None` where the store may have synced meanwhile.
-    fn next(&self, syncing: bool) -> Option<Job> {
-        let mut state = self.lock();
-        if syncing {
-            let idle = |state: &mut State| state.jobs.is_empty();
-            let waited = self.changed.wait_timeout_while(state, SYNC_EVERY, idle);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        } else {
-            let waited = self
-                .changed
-                .wait_while(state, |state| state.jobs.is_empty());
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
+    /// The next job; `None` where what the store was given is to be synced first.
+    fn next(&self, unsynced_since: Option<Instant>) -> Option<Job> {
+        let idle = |state: &mut State| state.jobs.is_empty();
+        let state = self.lock();
+        let mut state = match unsynced_since {
+            Some(since) => {
+                let left = SYNC_EVERY.checked_sub(now().duration_since(since))?;
+                let waited = self.changed.wait_timeout_while(state, left, idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let waited = self.changed.wait_while(state, idle);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
         let job = state.jobs.pop_front()?;
-        state.taken += 1;
         state.bytes -= job.bytes();
         state.snapshot_bytes -= job.snapshot_bytes();
         Some(job)
@@ -252,20 +261,12 @@ impl State {
         }
         if self.bytes + job.bytes() <= QUEUE_BYTES {
             self.behind_since = None;
-        } else if self.hangs(now) {
+        } else if *self.behind_since.get_or_insert(now) + BEHIND <= now {
             return self.refuse(ErrorKind::TimedOut);
         }
         self.bytes += job.bytes();
         self.snapshot_bytes += snapshot;
         self.jobs.push_back(job);
-    }
-
-    /// Whether the store has been given nothing for long, though too much waits.
-    fn hangs(&mut self, now: Duration) -> bool {
-        let taken = self.taken;
-        let since = self.behind_since.filter(|(_, before)| *before == taken);
-        let (since, _) = *self.behind_since.insert(since.unwrap_or((now, taken)));
-        since + HANGS_AFTER <= now
     }
 
     /// The log ends here.
@@ -299,8 +300,13 @@ impl Job {
         let held = match self {
             Job::Append(Record::Bundle(bundle)) => bytes_of(bundle),
             Job::Append(Record::Attest(batch)) => batch.content.len(),
+            Job::Append(
+                Record::Checksum { .. }
+                | Record::Mismatch { .. }
+                | Record::Leads { .. }
+                | Record::Keyframe(_),
+            ) => 0,
             // A start, a roster change, or an end: a few signed messages.
-            Job::Append(Record::Keyframe(_)) => 0,
             Job::Append(_) => RECORD_BYTES,
             // The log that it is a part of is kept anyway.
             Job::AppendAll(_) => 0,
@@ -330,18 +336,26 @@ fn bytes_of(bundle: &Bundle) -> usize {
     size_of::<Bundle>() + entries.sum::<usize>()
 }
 
-/// Bytes of records that wait for a store that hangs, at most. A match makes a few kilobytes a second.
+/// Bytes of records that wait for the store. A match makes some 10 kB a second: this is a hang of minutes.
 const QUEUE_BYTES: usize = 8 << 20;
-/// A store that takes so long for one job hangs. A recorder gives up a disk after 5 s.
-const HANGS_AFTER: Duration = Duration::from_secs(6);
+/// A store for which more has waited for so long gets no more.
+const BEHIND: Duration = Duration::from_secs(5);
 /// Bytes of snapshots that wait, if there are several.
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// What a record is counted as that is neither a turn nor a snapshot.
 const RECORD_BYTES: usize = 16 << 10;
-/// How often a store that syncs is asked whether it is done.
-const SYNC_EVERY: Duration = Duration::from_millis(5);
-/// How long the end of a match waits for its log. A recorder gives up a hanging disk after 10 s, unless its queue was full.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(12);
+/// How long what a store was given may be unsafe from a loss of power.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long the end of a match waits for its log where the disk hangs.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge of the program: syncs are a second apart"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
 
 #[cfg(test)]
 mod tests;

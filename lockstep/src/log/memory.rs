@@ -14,7 +14,6 @@ pub struct Memory {
     tail: Tail,
     limit: u64,
     full: bool,
-    syncing: Option<u64>,
 }
 
 impl Memory {
@@ -25,7 +24,6 @@ impl Memory {
             tail: Tail::default(),
             limit,
             full: false,
-            syncing: None,
         }
     }
 
@@ -68,12 +66,8 @@ impl LogStore for Memory {
         Ok(())
     }
 
-    fn sync(&mut self, id: u64) {
-        self.syncing = Some(id);
-    }
-
-    fn synced(&mut self) -> Option<u64> {
-        self.syncing.take()
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn keyframe_every(&self) -> Option<Duration> {

@@ -33,6 +33,7 @@ pub enum StoreError {
 ///
 /// A thread of its own calls a live match's store, and nothing else of the match waits for it: a store may wait for the
 /// disk. Up to 8 MiB of records wait meanwhile, and 64 MiB of keyframes; a store that falls further behind gets no more.
+/// The thread asks for a sync within a second of what it hands over.
 pub trait LogStore: Send {
     /// Appends a record for good. A turn that stands first in the tail goes from there into the log. Another record is
     /// about turns of the log; it may come while the tail holds turns, which stay behind it.
@@ -48,13 +49,12 @@ pub trait LogStore: Send {
     /// As [`append`](Self::append).
     fn tail(&mut self, turns: &[Bundle]) -> Result<(), StoreError>;
 
-    /// Begins to make all that it was given so far durable. A later call takes the place of an
-    /// earlier one. Numbers come in no order, and a number may come again.
-    fn sync(&mut self, id: u64);
-
-    /// The newest call of [`sync`](Self::sync), once it is done. Told once. A store without a disk, or one that has
-    /// failed, is done at once: no later run of the process reads there what it holds.
-    fn synced(&mut self) -> Option<u64>;
+    /// Makes all that it was given so far durable: it would survive a loss of power. A store without a disk, or one that
+    /// has failed, does nothing: no later run of the process reads there what it holds.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    fn sync(&mut self) -> Result<(), StoreError>;
 
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;

@@ -1,5 +1,4 @@
 use super::*;
-use crate::writer::QUEUE_BYTES;
 use crate::{FileEnd, Reader, fixture};
 use lockstep::Plan;
 use lockstep::log::Bundle;
@@ -117,77 +116,6 @@ fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
         }
     }
     assert_eq!(finished, 3);
-}
-
-/// A disk that hangs until the lock is released.
-struct Hanging(Arc<Mutex<()>>, bool);
-
-impl Output for Hanging {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if std::mem::replace(&mut self.1, true) {
-            drop(self.0.lock());
-        }
-        Ok(bytes.len())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn truncate(&mut self, _: u64) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn a_hanging_disk_is_an_error() {
-    let gate = Arc::new(Mutex::new(()));
-    let held = gate.lock().unwrap();
-    let mut recorder = over_a_hanging_disk(&gate);
-    let errors = append_idle_turns(&mut recorder);
-    assert_eq!(errors, [StoreError::Io(io::ErrorKind::TimedOut)]);
-    drop(held);
-    assert_eq!(recorder.close(), Ok(()), "reported already");
-}
-
-#[test]
-fn a_long_log_that_comes_at_once_waits_for_the_disk() {
-    let gate = Arc::new(Mutex::new(()));
-    let held = gate.lock().unwrap();
-    let mut recorder = over_a_hanging_disk(&gate);
-    let shared = recorder.shared.clone();
-    let appending = std::thread::spawn(move || {
-        let errors = append_idle_turns(&mut recorder);
-        (errors, recorder.close())
-    });
-    // An idle turn takes less than this.
-    while shared.lock().bytes < QUEUE_BYTES - 200 {
-        assert!(!appending.is_finished(), "a full queue is no end");
-        std::thread::yield_now();
-    }
-    drop(held);
-    let appended = appending.join().expect("no panic");
-    assert_eq!(appended, (Vec::new(), Ok(())));
-}
-
-fn over_a_hanging_disk(gate: &Arc<Mutex<()>>) -> Recorder {
-    let disk = Box::new(Hanging(gate.clone(), false));
-    let mut recorder = Recorder::over(Path::new("nowhere"), disk).unwrap();
-    recorder.append(&fixture::play(1).records[0]).unwrap();
-    recorder
-}
-
-/// More turns than the queue takes. Returns the errors.
-fn append_idle_turns(recorder: &mut Recorder) -> Vec<StoreError> {
-    let bundle = |turn| Bundle {
-        turn: TurnNumber(turn),
-        plan: Plan::default(),
-        paused: false,
-        entries: Vec::new(),
-    };
-    let records = (0..200_000).map(|turn| Record::Bundle(bundle(turn)));
-    let appended = records.map(|record| recorder.append(&record));
-    appended.filter_map(Result::err).collect()
 }
 
 #[test]
@@ -416,7 +344,6 @@ fn an_accept_behind_turns_that_are_taken_back_is_in_the_file_at_all_times() {
     let tail: Vec<Bundle> = turns[50..53].iter().map(|of| (*of).clone()).collect();
     recorder.tail(&tail).unwrap();
     recorder.append(&accepted(0)).unwrap();
-    recorder.settle().unwrap();
     let before = states.0.lock().unwrap().len();
     recorder.tail(&tail[..1]).unwrap();
     recorder.close().unwrap();
@@ -434,26 +361,6 @@ fn an_accept_behind_turns_that_are_taken_back_is_in_the_file_at_all_times() {
     );
 }
 
-/// A file in memory whose syncs wait.
-struct Slow {
-    syncs: std::sync::mpsc::Receiver<()>,
-}
-
-impl Output for Slow {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(bytes.len())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.syncs.recv().ok();
-        Ok(())
-    }
-
-    fn truncate(&mut self, _: u64) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn accepted(epoch: u32) -> Record {
     use lockstep::log::{Ballot, Peers, Value};
     Record::Accept(lockstep::log::Accepted {
@@ -462,35 +369,6 @@ fn accepted(epoch: u32) -> Record {
         value: Value::of(Peers::first(2), 50),
         turns: Vec::new(),
     })
-}
-
-#[test]
-fn a_sync_is_done_when_the_disk_says_so_and_holds_up_nothing() {
-    let played = fixture::play(30);
-    let (synced, syncs) = std::sync::mpsc::channel();
-    let path = Path::new("nowhere");
-    let mut recorder = Recorder::over(path, Box::new(Slow { syncs })).unwrap();
-    let (first, rest) = played.records[..30].split_at(10);
-    first.iter().for_each(|of| recorder.append(of).unwrap());
-    recorder.sync(7);
-    rest.iter().for_each(|of| recorder.append(of).unwrap());
-    let is_done = |recorder: &mut Recorder, number| {
-        assert_eq!(recorder.synced(), None, "the disk has not said so");
-        synced.send(()).unwrap();
-        let done = std::iter::repeat_with(|| {
-            std::thread::sleep(Duration::from_millis(5));
-            recorder.synced()
-        });
-        assert_eq!(done.take(1_000).flatten().next(), Some(number));
-        assert_eq!(recorder.synced(), None, "told once");
-    };
-    is_done(&mut recorder, 7);
-    // Numbers come in no order, and come again.
-    for number in [7, 3] {
-        recorder.sync(number);
-        is_done(&mut recorder, number);
-    }
-    drop(synced);
 }
 
 #[test]
@@ -507,9 +385,7 @@ fn a_store_that_has_failed_holds_up_no_accept() {
     for record in &played.records {
         recorder.append(record).ok();
     }
-    recorder.sync(1);
-    recorder.settle().ok();
-    assert_eq!(recorder.synced(), Some(1));
+    assert_eq!(recorder.sync(), Ok(()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 struct Gated {
     goes_on: Receiver<Result<(), StoreError>>,
     records: Sender<Record>,
-    syncing: Option<u64>,
+    syncs: Sender<()>,
 }
 
 impl LogStore for Gated {
@@ -23,12 +23,9 @@ impl LogStore for Gated {
         Ok(())
     }
 
-    fn sync(&mut self, id: u64) {
-        self.syncing = Some(id);
-    }
-
-    fn synced(&mut self) -> Option<u64> {
-        self.syncing.take()
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.syncs.send(()).ok();
+        Ok(())
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
@@ -48,15 +45,16 @@ struct Bench {
     thread: LogThread,
     goes_on: Sender<Result<(), StoreError>>,
     records: Receiver<Record>,
+    syncs: Receiver<()>,
 }
 
 fn bench() -> Bench {
     let (goes_on, gate) = channel();
-    let (records, written) = channel();
+    let ((records, written), (syncs, synced)) = (channel(), channel());
     let store = Gated {
         goes_on: gate,
         records,
-        syncing: None,
+        syncs,
     };
     let reporter = Reporter::new(PathBuf::new(), Limits::default());
     let thread = LogThread::start(Box::new(store), reporter, Arc::new(|| {}));
@@ -64,6 +62,7 @@ fn bench() -> Bench {
         thread: thread.expect("a thread"),
         goes_on,
         records: written,
+        syncs: synced,
     }
 }
 
@@ -104,16 +103,18 @@ fn a_store_that_falls_behind_gets_no_more_and_is_told_of_once() {
     }
     assert_eq!(bench.thread.told(), [], "it may be a log that begins");
     for record in more {
-        bench.thread.append(HANGS_AFTER, record.clone());
+        bench.thread.append(BEHIND, record.clone());
     }
     let why = StoreError::Io(ErrorKind::TimedOut);
     assert_eq!(bench.thread.told(), [Told::Failed(why), Told::Synced(3)]);
     bench.thread.sync(4);
     assert_eq!(bench.thread.told(), [Told::Synced(4)]);
     assert_eq!(bench.thread.shared.lock().jobs.len(), some.len() + 1);
-    for _ in 0..=records.len() {
+    for _ in 0..some.len() {
         bench.goes_on.send(Ok(())).expect("the store waits");
     }
+    let late = StoreError::Io(ErrorKind::StorageFull);
+    bench.goes_on.send(Err(late)).expect("the store waits");
     bench.thread.close();
     bench.thread.finish();
     let kept: Vec<Record> = bench.records.try_iter().collect();
@@ -133,6 +134,18 @@ fn the_last_sync_that_was_asked_for_is_told_whatever_its_number() {
         let last = Told::Synced(numbers[1]);
         assert_eq!(bench.thread.told(), [last], "{numbers:?}");
     }
+}
+
+#[test]
+fn a_store_is_asked_to_sync_soon_behind_its_last_record() {
+    let bench = bench();
+    bench.thread.append(Duration::ZERO, first());
+    bench.goes_on.send(Ok(())).expect("the store waits");
+    let patience = SYNC_EVERY * 30;
+    assert!(bench.syncs.recv_timeout(patience).is_ok());
+    let again = bench.syncs.recv_timeout(SYNC_EVERY + SYNC_EVERY / 2);
+    assert!(again.is_err(), "nothing came since");
+    assert_eq!(bench.thread.told(), [], "the match did not ask");
 }
 
 #[test]

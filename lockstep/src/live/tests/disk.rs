@@ -64,13 +64,9 @@ impl LogStore for OnDisk {
         self.log.tail(turns)
     }
 
-    fn sync(&mut self, id: u64) {
+    fn sync(&mut self) -> Result<(), StoreError> {
         self.write();
-        self.log.sync(id);
-    }
-
-    fn synced(&mut self) -> Option<u64> {
-        self.log.synced()
+        self.log.sync()
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
