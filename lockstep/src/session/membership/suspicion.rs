@@ -306,8 +306,8 @@ impl Suspicion {
             at != me && (watched.restarted || until <= now)
         });
         // Silence alone is no reason to begin. Once there is one, no peer waits for a silent one.
-        let begun =
-            seen.has_cause || seen.is_leaving && self.lost_quorum || !self.to_remove.is_empty();
+        let waits = seen.is_leaving || !seen.blockers.is_empty();
+        let begun = seen.has_cause || self.lost_quorum && waits || !self.to_remove.is_empty();
         let suspects = match begun || !unheard.and(seen.blockers).is_empty() {
             true => unheard,
             false => Peers::default(),

@@ -83,6 +83,30 @@ fn the_guest_of_two_says_that_the_quorum_is_lost() {
 }
 
 #[test]
+fn a_lost_quorum_is_told_once_while_a_turn_waits() {
+    let mut suspicion = Suspicion::new(TIME, 5, Duration::ZERO);
+    let mut watch = |tenth: u32, blockers: Peers, to_remove: Peers| {
+        let now = TIME * 2 + SECOND / 10 * tenth;
+        suspicion.note_heard(1, now);
+        let seen = Seen {
+            blockers,
+            to_remove,
+            stalled_since: Some(Duration::ZERO),
+            ..seen(5, now)
+        };
+        let events = suspicion.watch(&seen, &ledger(5));
+        (suspicion.lost_quorum, events.len())
+    };
+    // Peers 2 to 4 are silent; peer 1 withholds, and no reason to go without it stays for long.
+    let (none, withholder) = (Peers::default(), Peers(0b10));
+    assert_eq!(watch(0, withholder, withholder), (false, 1));
+    assert_eq!(watch(1, withholder, withholder), (true, 4));
+    assert_eq!(watch(2, withholder, none), (true, 0));
+    assert_eq!(watch(3, withholder, none), (true, 0));
+    assert_eq!(watch(4, none, none), (false, 0), "no turn waits any more");
+}
+
+#[test]
 fn a_heard_peer_that_blocks_uses_up_its_budget_and_gets_a_tenth_back() {
     let mut suspicion = Suspicion::new(TIME, 3, Duration::ZERO);
     assert!(block(&mut suspicion, 3, 9, true).is_empty());
