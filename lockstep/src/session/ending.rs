@@ -285,7 +285,12 @@ impl Ending {
         } else if let Some(since) = self.removed_since.filter(|_| around.is_decided)
             && (around.is_known || over(since))
         {
-            Stage::Over(EndReason::Removed)
+            let leaves = self.leaving.is_some();
+            Stage::Over(if leaves {
+                EndReason::Left
+            } else {
+                EndReason::Removed
+            })
         } else if let Some(leaving) = &self.leaving
             && (around.is_released || around.now >= waits_until(leaving.since, around.plan))
         {
