@@ -5,7 +5,8 @@ use super::handshakes::{Handshakes, Pending};
 use super::lookups::Lookups;
 use super::outgoing::{Queue, write, write_bulk};
 use super::rules::{
-    CHUNK_BYTES, CLOSED, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, SERVER_NAME, VIOLATION, WELCOME,
+    CHUNK_BYTES, CLOSED, DIAL, EXPORTER_LABEL, FLUSH, HANDSHAKE, MESSAGES_PER_S, SERVER_NAME,
+    VIOLATION, WELCOME,
 };
 use super::{address, rules, settings, tls};
 use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
@@ -13,8 +14,9 @@ use bytes::Bytes;
 use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// What the tasks of all links share.
 pub(super) struct Shared {
@@ -298,9 +300,14 @@ impl Reader<'_> {
     }
 
     async fn turns(&self) -> Result<(), Violation> {
+        let mut meter = Meter::new();
         while let Ok(datagram) = self.connection.read_datagram().await {
             if datagram.len() > MAX_DATAGRAM {
                 return Err(self.violated());
+            }
+            // A packet holds hundreds of tiny datagrams, and each of them costs a step of the session.
+            if meter.full_until().is_some() {
+                continue;
             }
             self.received(Channel::Turns, datagram.to_vec()).await;
         }
@@ -316,6 +323,7 @@ impl Reader<'_> {
 
     async fn messages(&self, channel: Channel, mut stream: RecvStream) -> Result<(), Violation> {
         let mut decoder = Decoder::new(self.shared.limits.message_bytes);
+        let mut meter = Meter::new();
         loop {
             match stream.read_chunk(CHUNK_BYTES, true).await {
                 Ok(Some(chunk)) => decoder.push(&chunk.bytes),
@@ -326,7 +334,12 @@ impl Reader<'_> {
             }
             loop {
                 match decoder.next_message() {
-                    Ok(Some(message)) => self.received(channel, message).await,
+                    Ok(Some(message)) => {
+                        if let Some(until) = meter.full_until() {
+                            sleep_until(until).await;
+                        }
+                        self.received(channel, message).await;
+                    }
                     Ok(None) => break,
                     Err(frame::Oversized) => return Err(self.violated()),
                 }
@@ -350,6 +363,31 @@ impl Reader<'_> {
     fn violated(&self) -> Violation {
         self.connection.close(VIOLATION, &[]);
         Violation
+    }
+}
+
+/// How much came on a channel within a second.
+struct Meter {
+    since: Instant,
+    taken: u32,
+}
+
+impl Meter {
+    fn new() -> Self {
+        Meter {
+            since: Instant::now(),
+            taken: 0,
+        }
+    }
+
+    /// One more message has come. Until when no more are taken, if there were too many.
+    fn full_until(&mut self) -> Option<Instant> {
+        const SECOND: Duration = Duration::from_secs(1);
+        if self.since.elapsed() >= SECOND {
+            *self = Meter::new();
+        }
+        self.taken += 1;
+        (self.taken > MESSAGES_PER_S).then(|| self.since + SECOND)
     }
 }
 

@@ -44,6 +44,9 @@ pub const FLUSH: Duration = Duration::from_millis(900);
 pub const LAST_MESSAGES: Duration = Duration::from_millis(200);
 /// How long it then waits for the packets that say so.
 pub const LAST_PACKETS: Duration = Duration::from_millis(100);
+/// Messages taken on each channel of a link in a second. More datagrams are lost; the streams wait. A match at the shortest
+/// turns, over a link that loses a fifth, has a few hundred; a joiner fetches as many pieces, each of 32 KiB.
+pub const MESSAGES_PER_S: u32 = 1_000;
 /// The most bytes taken from a stream at once.
 pub const CHUNK_BYTES: usize = 64 << 10;
 /// Priority of the stream of bulk messages: below the control stream's 0.

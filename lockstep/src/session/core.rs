@@ -194,6 +194,14 @@ impl Core {
         let Some((peer, _)) = at.proved else {
             return self.close(link);
         };
+        self.blame(peer, fault);
+        if self.has_too_many_faults(peer) {
+            self.close(link);
+        }
+    }
+
+    /// A peer has broken a rule, on any of its links or through another peer.
+    pub(crate) fn blame(&mut self, peer: PeerId, fault: Fault) {
         if self.faults.len() == PEERS_REMEMBERED && !self.faults.contains_key(&peer) {
             // A stranger has ever new keys; strangers with the fewest faults are forgotten.
             let strangers = self.faults.iter();
@@ -204,9 +212,8 @@ impl Core {
             }
         }
         *self.faults.entry(peer).or_default() += 1;
-        self.event(Event::PeerFault { peer, fault });
-        if self.has_too_many_faults(peer) {
-            self.close(link);
+        if !self.has_too_many_faults(peer) {
+            self.event(Event::PeerFault { peer, fault });
         }
     }
 

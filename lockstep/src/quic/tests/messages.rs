@@ -261,3 +261,26 @@ fn the_waker_ends_this_poll_or_the_next() {
     assert!(begun.elapsed() < PATIENCE);
     waking.join().unwrap();
 }
+
+#[test]
+fn datagrams_without_end_are_dropped() {
+    let (mut a, mut b) = (open(13), open(14));
+    let (from_a, _) = connect(&mut a, &mut b);
+    let until_then = Instant::now() + Duration::from_secs(1);
+    let (mut sent, mut taken) = (0, 0);
+    while Instant::now() < until_then {
+        for _ in 0..32 {
+            sent += u32::from(a.send(from_a.link, Channel::Turns, &[1]).is_ok());
+        }
+        a.pump();
+        b.pump();
+        taken += b
+            .seen
+            .drain(..)
+            .filter_map(received(Channel::Turns))
+            .count();
+    }
+    assert!(sent > 4_000, "{sent} were sent");
+    assert!(taken <= 2_000, "{taken} of {sent} were taken");
+    exchange(&mut a, &mut b, from_a.link, Channel::Control);
+}

@@ -87,7 +87,7 @@ impl Player {
         player.report(core, me, 0, initial);
         core.out.extend(player.turns.first_world());
         for link in core.links.keys().copied().collect::<Vec<_>>() {
-            player.close_doubles(core, link);
+            player.close_older_links(core, link);
         }
         player
     }

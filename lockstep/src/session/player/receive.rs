@@ -76,9 +76,10 @@ impl Player {
                 turn,
                 wrong_seat,
             } => {
-                if wrong_seat {
-                    let (peer, fault) = (self.ledger.places.key(at), Fault::WrongSeat);
-                    core.event(Event::PeerFault { peer, fault });
+                match wrong_seat {
+                    true if from_signer => core.fault(link, Fault::WrongSeat),
+                    true => core.blame(self.ledger.places.key(at), Fault::WrongSeat),
+                    false => {}
                 }
                 self.membership.note_batch(at, turn, core.now);
                 while let Some(turn) = self.ledger.batches.advance(at) {
@@ -218,8 +219,7 @@ impl Player {
         self.note_return(core, link, false);
         self.note_address(core, link);
         self.close_unknown_links(core);
-        self.close_excess_links(core, link);
-        self.close_doubles(core, link);
+        self.close_older_links(core, link);
         self.tell_ends(core, link);
         self.tell_of_branch(core, link);
     }

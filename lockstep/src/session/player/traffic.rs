@@ -27,8 +27,9 @@ const SILENT: Duration = Duration::from_millis(400);
 const FORWARD_MARGIN: Duration = Duration::from_millis(30);
 /// Links to strangers that have proved that they are no peer of the match: they may ask, and are told so.
 const UNKNOWN: usize = 8;
-/// Links to one peer of the match that is not in the roster.
-const OUTSIDE: usize = 2;
+/// Links to one peer of the match beside its newest, where closing them is left to that peer. Dials of both ends cross, and
+/// a peer that comes back may not know which of its links stand.
+const OLDER: usize = 3;
 
 /// What the links of a moment lead to, by place in the roster.
 #[derive(Default)]
@@ -200,18 +201,23 @@ impl Player {
         }
     }
 
-    /// Closes all but the newest links to a peer of the match that is not in the roster as the run that it proved.
-    pub(super) fn close_excess_links(&self, core: &mut Core, proved: LinkId) {
+    /// Closes older links to the peer that has proved itself on this one. Of two members, the one with the lower index closes
+    /// all of them, so that both do not close a link each. No other peer may keep more than a few.
+    pub(super) fn close_older_links(&self, core: &mut Core, proved: LinkId) {
         let Some((peer, _)) = core.links.get(&proved).and_then(|link| link.proved) else {
             return;
         };
-        let links = core.links_to(peer).map(|link| link.id);
-        let outside = links.filter(|link| self.member_of(core, *link).is_none());
-        let outside: Vec<LinkId> = outside.collect();
-        let most = outside.len().saturating_sub(OUTSIDE);
-        for link in &outside[..most] {
-            core.close(*link);
-        }
+        let member = self.member_of(core, proved);
+        let closes_all = member.is_some_and(|member| member > self.ledger.places.me());
+        let older = core
+            .links_to(peer)
+            .filter(|link| link.id != proved && (closes_all || self.member_at(link) == member));
+        let older: Vec<LinkId> = older.map(|link| link.id).collect();
+        let most = match closes_all {
+            true => older.len(),
+            false => older.len().saturating_sub(OLDER),
+        };
+        older[..most].iter().for_each(|link| core.close(*link));
     }
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
@@ -603,25 +609,6 @@ impl Player {
                 address,
                 key: self.ledger.places.key(at),
             });
-        }
-    }
-
-    /// Closes all but the newest of several links to one member, once it carries. The peer with the lower index does.
-    pub(super) fn close_doubles(&self, core: &mut Core, proved: LinkId) {
-        let Some(member) = self.member_of(core, proved) else {
-            return;
-        };
-        if member < self.ledger.places.me() {
-            return;
-        }
-        let peer = self.ledger.places.key(member);
-        let older: Vec<LinkId> = core
-            .links_to(peer)
-            .map(|link| link.id)
-            .filter(|id| *id != proved)
-            .collect();
-        for id in older {
-            core.close(id);
         }
     }
 }

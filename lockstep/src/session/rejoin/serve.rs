@@ -4,14 +4,26 @@
 use super::message::{Answer, PART, encode};
 use crate::limits::LONGEST_DELAY;
 use crate::log::Keyframe;
-use crate::{Fault, Limits, LinkId, PeerId};
+use crate::{Limits, LinkId, PeerId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it takes until a peer that was given all that there may be is given as much again.
+const REFILLED_IN: Duration = Duration::from_secs(3_600);
 
 /// The peers that fetch the match, by link.
 #[derive(Default)]
 pub(crate) struct Serve {
     asking: BTreeMap<LinkId, Asking>,
+    /// What each peer of the match may still be sent, on this link and on later ones.
+    allowances: BTreeMap<PeerId, Allowance>,
+}
+
+struct Allowance {
+    bytes: u64,
+    /// As of when.
+    at: Duration,
 }
 
 struct Asking {
@@ -20,22 +32,29 @@ struct Asking {
     snapshot: Option<Arc<Keyframe>>,
     /// The log that it waits for: from which turn on, and how many turns are attested as it knows.
     waits: Option<(u32, u32)>,
-    /// Bytes that it may still be sent.
-    allowance: u64,
     /// It was told what is signed of the end, and is told of every other signature as it comes.
     knows_ends: bool,
 }
 
 impl Serve {
     /// A peer of the match asks on this link how the match began. It is answered on the link that it asked on last.
-    pub(crate) fn open(&mut self, link: LinkId, peer: PeerId, limits: &Limits) {
+    pub(crate) fn open(&mut self, link: LinkId, peer: PeerId, now: Duration, limits: &Limits) {
+        let most = 2 * (limits.snapshot_bytes + limits.catch_up_bytes);
+        let whole = Allowance {
+            bytes: most,
+            at: now,
+        };
+        let allowance = self.allowances.entry(peer).or_insert(whole);
+        let passed = now.saturating_sub(allowance.at).min(REFILLED_IN);
+        let given_back = u128::from(most) * passed.as_millis() / REFILLED_IN.as_millis();
+        allowance.bytes = most.min(allowance.bytes + given_back as u64);
+        allowance.at = now;
         self.asking
             .retain(|other, asking| *other == link || asking.peer != peer);
         let new = || Asking {
             peer,
             snapshot: None,
             waits: None,
-            allowance: 2 * (limits.snapshot_bytes + limits.catch_up_bytes),
             knows_ends: false,
         };
         self.asking.entry(link).or_insert_with(new);
@@ -92,16 +111,13 @@ impl Serve {
         due.collect()
     }
 
-    /// The bytes of an answer.
-    ///
-    /// # Errors
-    /// The peer was given all that there may be on one link.
-    pub(crate) fn encode(&mut self, link: LinkId, answer: &Answer) -> Result<Vec<u8>, Fault> {
+    /// The bytes of an answer; `None` where the peer was given all that there may be for a while.
+    pub(crate) fn encode(&mut self, link: LinkId, answer: &Answer) -> Option<Vec<u8>> {
         let bytes = encode(answer);
-        let asking = self.asking.get_mut(&link).ok_or(Fault::Flood)?;
-        let left = asking.allowance.checked_sub(bytes.len() as u64);
-        asking.allowance = left.ok_or(Fault::Flood)?;
-        Ok(bytes)
+        let asking = self.asking.get(&link)?;
+        let allowance = self.allowances.get_mut(&asking.peer)?;
+        allowance.bytes = allowance.bytes.checked_sub(bytes.len() as u64)?;
+        Some(bytes)
     }
 
     /// A link is gone.
@@ -123,7 +139,7 @@ mod tests {
     const JOINER: PeerId = PeerId([3; 32]);
 
     fn open(serve: &mut Serve, link: u32) {
-        serve.open(LinkId(link), JOINER, &Limits::default());
+        serve.open(LinkId(link), JOINER, Duration::ZERO, &Limits::default());
     }
 
     /// A joiner has asked on the first link.
@@ -184,16 +200,26 @@ mod tests {
             catch_up_bytes: 10,
             ..Limits::default()
         };
-        let mut serve = Serve::default();
-        serve.open(LinkId(1), JOINER, &limits);
         let answer = Answer::Snapshot {
             offset: 0,
             bytes: vec![1; 30],
         };
-        let bytes = serve.encode(LinkId(1), &answer).expect("within the limits");
-        assert!(bytes.len() > 30);
-        let flood = serve.encode(LinkId(1), &answer);
-        assert_eq!(flood, Err(Fault::Flood));
+        let (mut serve, half) = (Serve::default(), REFILLED_IN / 2);
+        // It has no more on another link, but a while later.
+        for (link, now, is_given) in [
+            (1, Duration::ZERO, true),
+            (1, Duration::ZERO, false),
+            (2, Duration::ZERO, false),
+            (3, half, false),
+            (4, half * 2, true),
+            (4, half * 9, true),
+            (4, half * 9, false),
+        ] {
+            serve.open(LinkId(link), JOINER, now, &limits);
+            let given = serve.encode(LinkId(link), &answer);
+            assert_eq!(given.is_some(), is_given, "{link}, {now:?}");
+            serve.forget(LinkId(link));
+        }
     }
 
     #[test]
