@@ -74,7 +74,7 @@ impl Joiner {
             head.is_some_and(|head| is_new_run(head, link))
         });
         if let Some(link) = chosen {
-            let match_id = self.match_id;
+            let match_id = self.from.match_id;
             self.say(core, &Ask::Outline { match_id });
             core.probe(link);
         }
@@ -236,10 +236,10 @@ impl Joiner {
         else {
             return;
         };
-        let reruns = self.own.is_some() && !self.accepts_other_history;
+        let reruns = self.from.log.is_some() && !self.from.accepts_other_history;
         let of_the_log =
             |own: &mut Keyframe| log.verified().hash_after(own.turns) == Some(own.log_hash);
-        let mut own = self.keyframe.take_if(|own| reruns && of_the_log(own));
+        let mut own = self.from.keyframe.take_if(|own| reruns && of_the_log(own));
         let settled = fetch.settle(
             core.now,
             log.confirmed().turns(),
@@ -247,7 +247,7 @@ impl Joiner {
             (&mut own, reruns),
             core.signer.as_ref(),
         );
-        self.keyframe = self.keyframe.take().or(own);
+        self.from.keyframe = self.from.keyframe.take().or(own);
         match settled {
             Ok(()) => {}
             Err(Mistrust::Source) => self.back_off(core),
@@ -267,7 +267,7 @@ impl Joiner {
             return;
         };
         let started = || Event::Started {
-            match_id: self.match_id,
+            match_id: self.from.match_id,
             own: known.own_seats().to_vec(),
             seats: known.start().seat_infos(),
             plan: known.start().terms.plan,
@@ -278,8 +278,10 @@ impl Joiner {
             let begins = matches!(loads.first(), Some(Output::Append(Record::Start(_))));
             core.out.extend(loads);
             // Where a decision that is known ended its epoch, a reader of the log passes over it.
-            let accepted = self.accepted.clone().map(Record::Accept);
-            let bound = accepted.into_iter().chain(self.signed.map(Record::Signed));
+            let accepted = self.from.accepted.clone().map(Record::Accept);
+            let bound = accepted
+                .into_iter()
+                .chain(self.from.signed.map(Record::Signed));
             let bound = bound.filter(|_| begins).map(Output::Append);
             core.out.extend(bound);
             self.tells_contacts = true;
@@ -433,7 +435,7 @@ impl Joiner {
         });
         // What others have signed of this history goes from recording to recording.
         let (log, signer) = (log.verified(), core.signer.as_ref());
-        let attests = self.attests.iter();
+        let attests = self.from.attests.iter();
         let attests = attests.filter(|attest| attesting(attest, log, signer).is_some());
         let attests: Vec<SignedBatch> = attests.cloned().collect();
         core.out.extend(self.world.settle(cut));

@@ -34,7 +34,7 @@ impl Joiner {
             let told = Control::Branch {
                 left,
                 change: encode_change(&change),
-                match_id: self.match_id,
+                match_id: self.from.match_id,
             };
             core.send(id, &told);
         }
@@ -62,7 +62,7 @@ impl Joiner {
             return self.distrust(core, Fault::Signature);
         };
         let asked = Start {
-            match_id: self.match_id,
+            match_id: self.from.match_id,
             ..Start::clone(&start)
         };
         let (now, branches) = (core.now, &mut self.branches);
@@ -75,7 +75,7 @@ impl Joiner {
     /// Whether a match began as this peer knows, where it knows that.
     fn is_ours(&self, start: &Start) -> bool {
         let known = self.known.as_ref().map(|known| known.log.start());
-        let own = self.own.as_ref().map(EncodedLog::start).or(known);
+        let own = self.from.log.as_ref().map(EncodedLog::start).or(known);
         own.is_none_or(|own| start_hash(own) == start_hash(start))
     }
 
@@ -110,7 +110,7 @@ impl Joiner {
         if final_turns.is_some_and(|own| own.turns > branch.turns) {
             return;
         }
-        self.match_id = branch.match_id;
+        self.from.match_id = branch.match_id;
         self.final_turns = final_turns;
         if let Some(known) = &mut self.known {
             known.log.forget_unconfirmed();
@@ -128,7 +128,7 @@ impl Joiner {
             let hash = log.verified().hash_after(turns)?;
             Some(FinalTurns { turns, hash })
         });
-        let recorded = self.own.as_ref().map(|own| {
+        let recorded = self.from.log.as_ref().map(|own| {
             let log = VerifiedLog::of(own.start().clone(), own.records(), core.signer.as_ref());
             FinalTurns::of(&log)
         });

@@ -9,10 +9,7 @@ mod receive;
 mod reopening;
 mod source;
 
-use crate::log::{
-    Accepted, AttestedLog, EncodedLog, End, Head, Keyframe, Readmission, Record, RosterChange,
-    SignedBatch, SignedReopening, Start,
-};
+use crate::log::{AttestedLog, EncodedLog, End, Head, Readmission, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
@@ -25,8 +22,9 @@ use sim::{Checksum, Seat};
 use std::time::Duration;
 
 pub(crate) struct Joiner {
-    /// The match that it asks for, or a branch.
-    match_id: MatchId,
+    /// What an earlier run of its process left. The match that it asks for may be a branch of that. What that run has
+    /// accepted and signed goes into the new recording, and counts where the match is reopened.
+    from: Rejoin,
     /// The match whose start all its players have signed.
     origin: MatchId,
     branches: Branches,
@@ -34,24 +32,14 @@ pub(crate) struct Joiner {
     final_turns: Option<FinalTurns>,
     addresses: Vec<String>,
     rules: RulesOf,
-    /// What an earlier run of the process has logged.
-    own: Option<EncodedLog>,
     /// How far the earlier run's log goes, once that was needed.
     recorded: Option<Head>,
-    keyframe: Option<Keyframe>,
-    /// What an earlier run has accepted: it goes into the new recording, and counts where the match is reopened.
-    accepted: Option<Accepted>,
-    /// The reopening that an earlier run has signed last: the same is true of it.
-    signed: Option<SignedReopening>,
-    /// What others have signed of the earlier run's log, and what comes of it once it is known how the match began.
-    attests: Vec<SignedBatch>,
+    /// What comes of what others have signed of that log, once it is known how the match began.
     testimony: Option<Testimony>,
     /// The newest roster change that the earlier run has logged: all others that knew of it may be gone.
     logged: Option<RosterChange>,
     /// The epoch and turns up to which the others' history was compared with that.
     compared: (u32, u32),
-    /// Its player's word to go on by any history: it follows the others' from the beginning.
-    accepts_other_history: bool,
     sources: Sources,
     gathering: Gathering,
     quorum: QuorumLoss,
@@ -96,34 +84,24 @@ struct Decision {
 }
 
 impl Joiner {
-    pub(crate) fn new(core: &Core, from: Rejoin, addresses: Vec<String>, rules: RulesOf) -> Self {
-        let Rejoin {
-            match_id,
-            mut contacts,
-            log: own,
-            keyframe,
-            accepted,
-            signed,
-            attests,
-            accepts_other_history,
-            player: _,
-        } = from;
+    pub(crate) fn new(
+        core: &Core,
+        mut from: Rejoin,
+        addresses: Vec<String>,
+        rules: RulesOf,
+    ) -> Self {
+        let mut contacts = std::mem::take(&mut from.contacts);
         contacts.retain(|contact| contact.peer != core.id());
-        let origin = own.as_ref().map_or(match_id, |own| own.start().match_id);
+        let own = from.log.as_ref();
+        let origin = own.map_or(from.match_id, |own| own.start().match_id);
         Joiner {
-            match_id,
+            from,
             origin,
             branches: Branches::default(),
             final_turns: None,
             addresses,
             rules,
-            own,
             recorded: None,
-            keyframe,
-            accepted,
-            signed,
-            attests,
-            accepts_other_history,
             testimony: None,
             logged: None,
             compared: (0, 0),
@@ -148,7 +126,7 @@ impl Joiner {
         host: PeerId,
         why: EndReason,
     ) -> Self {
-        let accepts = context.accepts_other_history;
+        let accepts = context.from.accepts_other_history;
         let refused = match &why {
             EndReason::Refused(JoinRefused::GoesOn | JoinRefused::AlreadyIn) => None,
             EndReason::Refused(JoinRefused::OtherHistory) if accepts => None,
@@ -162,18 +140,7 @@ impl Joiner {
 
     /// A reopening came to nothing, and this peer goes on looking.
     pub(crate) fn resumed(core: &Core, context: RejoinContext, why: EndReason) -> Self {
-        let from = Rejoin {
-            match_id: context.match_id,
-            contacts: context.contacts,
-            player: Some(core.id()),
-            log: context.own,
-            keyframe: context.keyframe,
-            accepted: context.accepted,
-            signed: context.signed,
-            attests: context.attests,
-            accepts_other_history: context.accepts_other_history,
-        };
-        let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
+        let mut joiner = Joiner::new(core, context.from, context.addresses, context.rules);
         let before = context.otherwise.filter(|(_, by)| *by > core.now);
         joiner.gathering = Gathering::new(before.or(Some((why, core.now + GIVE_UP))));
         match context.held.map(|held| World::attach(*held)) {
@@ -190,21 +157,19 @@ impl Joiner {
 
     /// The match was reopened, with this log: only the world has to come to its end.
     pub(crate) fn reopened(core: &Core, context: RejoinContext, reopened: Reopened) -> Self {
+        let keyframe = context.from.keyframe;
+        // All that it left is in the log that it begins with.
         let from = Rejoin {
-            match_id: context.match_id,
-            contacts: context.contacts,
-            player: Some(core.id()),
             log: None,
             keyframe: None,
             accepted: None,
             signed: None,
-            attests: context.attests,
-            accepts_other_history: context.accepts_other_history,
+            ..context.from
         };
         let log = AttestedLog::of(reopened.log);
         let world = match context.held {
-            Some(held) => World::reattached(*held, &log, context.keyframe),
-            None => World::of_log(&log, context.keyframe.into_iter()),
+            Some(held) => World::reattached(*held, &log, keyframe),
+            None => World::of_log(&log, keyframe.into_iter()),
         };
         let change = reopened.change;
         let origin = log.start().match_id;
@@ -230,27 +195,18 @@ impl Joiner {
     pub(crate) fn into_context(self) -> RejoinContext {
         let known = self.known.map(|known| (known.me, known.log));
         let held = self.world.detach(known);
-        let mut own = self.own;
+        let mut from = self.from;
         if let Some(held) = &held {
-            let followed = held.followed();
-            if own
-                .as_ref()
-                .is_none_or(|own| how_far(&followed) > how_far(own))
-            {
-                own = Some(followed);
+            let (own, followed) = (from.log.as_ref(), held.followed());
+            if own.is_none_or(|own| how_far(&followed) > how_far(own)) {
+                from.log = Some(followed);
             }
         }
+        from.contacts = self.sources.contacts().collect();
         RejoinContext {
-            match_id: self.match_id,
-            contacts: self.sources.contacts().collect(),
+            from,
             addresses: self.addresses,
             rules: self.rules,
-            own,
-            keyframe: self.keyframe,
-            accepted: self.accepted,
-            signed: self.signed,
-            attests: self.attests,
-            accepts_other_history: self.accepts_other_history,
             otherwise: self.gathering.into_otherwise(),
             held: held.map(Box::new),
         }
@@ -400,7 +356,7 @@ impl Joiner {
         let there = self
             .known
             .as_ref()
-            .is_some_and(|known| known.log.confirmed().start().match_id == self.match_id);
+            .is_some_and(|known| known.log.confirmed().start().match_id == self.from.match_id);
         near && there && matches!(self.stage, Stage::Following)
     }
 

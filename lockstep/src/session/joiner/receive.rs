@@ -61,7 +61,7 @@ impl Joiner {
     /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
     /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
     fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
-        let knows_nothing = self.own.is_none() && self.known.is_none();
+        let knows_nothing = self.from.log.is_none() && self.known.is_none();
         let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
         let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
         let by_all = dialled.is_some_and(|link| {
@@ -213,7 +213,7 @@ impl Joiner {
     fn has_log(&self) -> bool {
         match self.world.exists() {
             true => self.world.running().is_some(),
-            false => self.own.is_some(),
+            false => self.from.log.is_some(),
         }
     }
 
@@ -265,13 +265,13 @@ impl Joiner {
             }
             Err(Unfit::Refused(why)) => return Err(Step::End(EndReason::Refused(why))),
         };
-        let own = self.own.as_ref();
+        let own = self.from.log.as_ref();
         let own = own.filter(|own| start_hash(own.start()) == start_hash(&start));
-        let own = own.filter(|_| !self.accepts_other_history);
+        let own = own.filter(|_| !self.from.accepts_other_history);
         if let Some(own) = own.filter(|_| self.testimony.is_none()) {
             let recorded = VerifiedLog::of(start.clone(), own.records(), signer);
             self.logged = recorded.head().changes().last().cloned();
-            self.testimony = Some(Testimony::of(&recorded, me, &self.attests, signer));
+            self.testimony = Some(Testimony::of(&recorded, me, &self.from.attests, signer));
         }
         // Its last turns may have been provisional.
         let committed = own.and_then(|own| {
@@ -307,7 +307,7 @@ impl Joiner {
             bytes,
             joins,
             decided,
-            branches: self.match_id != self.origin,
+            branches: self.from.match_id != self.origin,
             over_at,
             limits: &core.limits,
             signer: core.signer.as_ref(),

@@ -10,13 +10,17 @@ impl Joiner {
     /// Whether this joiner is to host a reopening.
     pub(super) fn hosts_reopening(&mut self, core: &Core) -> bool {
         let now = core.now;
-        let meets = self.sources.joiners(now, self.match_id).next().is_some();
+        let meets = self
+            .sources
+            .joiners(now, self.from.match_id)
+            .next()
+            .is_some();
         if !meets || !self.searches() {
             return false;
         }
         let links = proved(core);
         let leads = self.leads_quorum(core, &links);
-        let others_asked = self.sources.asks_joiners_only(now, self.match_id);
+        let others_asked = self.sources.asks_joiners_only(now, self.from.match_id);
         let facts = self.gathering_facts(now, &links);
         self.gathering.host(&facts, leads, others_asked)
     }
@@ -24,8 +28,8 @@ impl Joiner {
     /// Whether the joiners here are a quorum of the last roster, and this one has the first place among them. While a run
     /// that the log names is in reach, the match may go on, or that run reopens it.
     fn leads_quorum(&mut self, core: &Core, links: &[ProvedLink]) -> bool {
-        let met: Vec<PeerId> = self.sources.joiners(core.now, self.match_id).collect();
-        let match_id = self.match_id;
+        let met: Vec<PeerId> = self.sources.joiners(core.now, self.from.match_id).collect();
+        let match_id = self.from.match_id;
         let Some(head) = self.newest_head(core) else {
             return false;
         };
@@ -61,7 +65,7 @@ impl Joiner {
         if let Some(Known { log, .. }) = self.known.as_ref().filter(|_| self.world.exists()) {
             return Some(log.ahead());
         }
-        let own = self.own.as_ref()?;
+        let own = self.from.log.as_ref()?;
         let read = || {
             let mut head = Head::new(own.start().clone());
             let mut records = own.records();

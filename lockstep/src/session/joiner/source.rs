@@ -8,7 +8,7 @@ use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, TurnNumber};
 impl Joiner {
     /// A peer may be found at these addresses, where it is one of the match.
     pub(crate) fn find(&mut self, core: &Core, contact: Contact) {
-        let starts = self.own.iter().map(|own| own.start().as_ref());
+        let starts = self.from.log.iter().map(|own| own.start().as_ref());
         let starts = starts.chain(self.known.as_ref().map(|known| known.start()));
         let mut places = starts.flat_map(|start| &start.roster);
         let of_the_match =
@@ -35,7 +35,7 @@ impl Joiner {
         if self.branches.any_told() {
             return EndReason::OnlyBranches;
         }
-        let mut joiners = self.sources.joiners(core.now, self.match_id);
+        let mut joiners = self.sources.joiners(core.now, self.from.match_id);
         if joiners.next().is_some() {
             return EndReason::OnlyJoiners;
         }
@@ -139,7 +139,7 @@ impl Joiner {
     }
 
     fn begin_log_again(&mut self, core: &mut Core) {
-        self.own = None;
+        self.from.log = None;
         self.known = None;
         self.follow = Follow::new(core.now);
         self.stage = Stage::Seeking;

@@ -1,30 +1,18 @@
 //! What a joiner goes on from: as it comes, and where the match was reopened.
 
 use super::world::DetachedWorld;
-use crate::log::{
-    Accepted, EncodedLog, Keyframe, RosterChange, SignedBatch, SignedReopening, VerifiedLog,
-};
+use crate::log::{RosterChange, VerifiedLog};
 use crate::session::RulesOf;
-use crate::{Contact, EndReason, MatchId, Rejoin};
+use crate::{EndReason, Rejoin};
 use sim::Checksum;
 use std::time::Duration;
 
 /// All that a peer knew when it came back, and found that no peer plays.
 pub(crate) struct RejoinContext {
-    pub match_id: MatchId,
-    pub contacts: Vec<Contact>,
+    /// What an earlier run of its process left, and what this run has accepted and signed since.
+    pub from: Rejoin,
     pub addresses: Vec<String>,
     pub rules: RulesOf,
-    pub own: Option<EncodedLog>,
-    pub keyframe: Option<Keyframe>,
-    /// What an earlier run of the process has accepted.
-    pub accepted: Option<Accepted>,
-    /// The reopening that this run of it, or an earlier one, has signed last.
-    pub signed: Option<SignedReopening>,
-    /// What others have signed of the own records.
-    pub attests: Vec<SignedBatch>,
-    /// The player goes on by any history.
-    pub accepts_other_history: bool,
     /// How it ends where no source is found until then.
     pub otherwise: Option<(EndReason, Duration)>,
     /// What its store holds, and the world that it has where it has followed a match that stands still.
@@ -35,16 +23,9 @@ impl RejoinContext {
     /// What a new run of a peer's process knows.
     pub(crate) fn of(from: Rejoin, addresses: Vec<String>, rules: RulesOf) -> Self {
         RejoinContext {
-            match_id: from.match_id,
-            contacts: from.contacts,
+            from,
             addresses,
             rules,
-            own: from.log,
-            keyframe: from.keyframe,
-            accepted: from.accepted,
-            signed: from.signed,
-            attests: from.attests,
-            accepts_other_history: from.accepts_other_history,
             otherwise: None,
             held: None,
         }

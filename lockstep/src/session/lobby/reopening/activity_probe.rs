@@ -138,7 +138,7 @@ impl ActivityProbe {
                 match Codec::default().decode(&start, limits) {
                     Ok(Record::Start(start)) if Some(start_hash(&start)) == ours => {
                         asked.outlined = true;
-                        Finding::Probes(vec![self.ask(context.match_id, link)])
+                        Finding::Probes(vec![self.ask(context.from.match_id, link)])
                     }
                     _ => Finding::Forged(link),
                 }
@@ -232,7 +232,7 @@ mod tests {
     fn advance(probe: &mut ActivityProbe, now: Duration, link: Option<LinkId>) -> Vec<String> {
         let contact = contact(&["a", "b"]);
         let elsewhere = std::iter::once((&contact, link));
-        let finding = probe.advance(now, context(0).match_id, elsewhere, |_| true);
+        let finding = probe.advance(now, context(0).from.match_id, elsewhere, |_| true);
         let Finding::Probes(probes) = finding else {
             panic!("{finding:?}");
         };
@@ -257,7 +257,7 @@ mod tests {
     /// A probe of a peer that has recorded 20 turns, after the other end has shown that it has the match.
     fn outlined() -> ActivityProbe {
         let mut probe = ActivityProbe::new(NOW);
-        probe.ask(context(20).match_id, LINK);
+        probe.ask(context(20).from.match_id, LINK);
         let asks = answered(&mut probe, outline(start()));
         let Finding::Probes(asks) = asks else {
             panic!("{asks:?}");
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn another_start_is_forged_and_an_answer_to_no_question_is_nothing() {
         let mut probe = ActivityProbe::new(NOW);
-        probe.ask(context(20).match_id, LINK);
+        probe.ask(context(20).from.match_id, LINK);
         let mut other = start();
         other.seed = sim::Seed([9; 32]);
         assert!(matches!(

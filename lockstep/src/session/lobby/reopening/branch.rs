@@ -88,10 +88,8 @@ impl Base for Branching {
     ) -> Result<Agreed, EndReason> {
         let change = self.change(signatures);
         let match_id = change.match_behind(self.log.head().start());
-        let context = RejoinContext {
-            match_id,
-            ..self.context
-        };
+        let mut context = self.context;
+        context.from.match_id = match_id;
         let reopened = self.log.reopened(change, core.now);
         let joiner = Joiner::reopened(core, context, reopened);
         Ok(Agreed {

@@ -4,7 +4,7 @@ use super::recovered_log::RecoveredLog;
 use crate::log::fixture::{self, signer};
 use crate::log::{Accepted, AgreedStart, Document as _, EncodedLog, Start, start_hash};
 use crate::session::rejoin::RejoinContext;
-use crate::{Incarnation, MatchId};
+use crate::{Incarnation, MatchId, Rejoin};
 use sim::RulesId;
 use std::sync::Arc;
 
@@ -23,20 +23,18 @@ pub(super) fn context(turns: u32) -> RejoinContext {
     let mut own = EncodedLog::new(Arc::new(start()));
     let turns = fixture::turns(turns);
     turns.iter().for_each(|record| own.append(record));
-    RejoinContext {
+    let from = Rejoin {
         match_id: MatchId([7; 16]),
         contacts: Vec::new(),
-        addresses: Vec::new(),
-        rules: Box::new(|_| Some(RulesId([9; 16]))),
-        own: Some(own),
+        player: None,
+        log: Some(own),
         keyframe: None,
         accepted: None,
         signed: None,
         attests: Vec::new(),
         accepts_other_history: false,
-        otherwise: None,
-        held: None,
-    }
+    };
+    RejoinContext::of(from, Vec::new(), Box::new(|_| Some(RulesId([9; 16]))))
 }
 
 /// The log of the peer at a place that has recorded so many turns of a log, and has accepted that the first two peers go on
@@ -45,7 +43,7 @@ pub(super) fn log_with_accept(peer: u8, turns: u32, cut: u32) -> RecoveredLog {
     let mut context = context(turns);
     let hash = log(peer, cut).hash_after(cut).expect("it is as long");
     let ahead = (turns..cut).map(fixture::bundle);
-    context.accepted = Some(Accepted {
+    context.from.accepted = Some(Accepted {
         turns: ahead.collect(),
         ..fixture::accepted_at(0, cut, hash)
     });

@@ -45,7 +45,7 @@ impl Returner {
         let come = Said::Come {
             claim: consent.claim(),
             accepted: consent.accepted(),
-            signed: context.signed,
+            signed: context.from.signed,
             addresses: context.addresses.clone().into(),
         };
         core.send(link, &Control::Reopen(come));
@@ -65,10 +65,10 @@ impl Returner {
     /// guest of another history waits until the match goes on, and follows that from the beginning.
     fn turned_away(&self, core: &Core, why: EndReason) -> Step {
         let differs = why == EndReason::Refused(JoinRefused::OtherHistory);
-        if differs && self.context.accepts_other_history {
+        if differs && self.context.from.accepts_other_history {
             return Step::Exit(Exit::Search(why));
         }
-        let mut contacts = self.context.contacts.iter();
+        let mut contacts = self.context.from.contacts.iter();
         let others = contacts.any(|contact| {
             let other = contact.peer != self.host && contact.peer != core.id();
             other && !contact.addresses.is_empty()
@@ -139,7 +139,7 @@ impl Returner {
         if !roster.any(|place| place.peer == peer) {
             return;
         }
-        let contacts = &mut self.context.contacts;
+        let contacts = &mut self.context.from.contacts;
         contacts.retain(|known| known.peer != peer || addresses.is_empty());
         if contacts.iter().all(|known| known.peer != peer) {
             contacts.push(Contact { peer, addresses });
@@ -148,7 +148,7 @@ impl Returner {
 
     /// A host, which may lie, tells where else another peer can be dialled.
     fn seek_at(&mut self, peer: PeerId, addresses: Vec<String>) {
-        let mut contacts = self.context.contacts.iter_mut();
+        let mut contacts = self.context.from.contacts.iter_mut();
         let Some(known) = contacts.find(|known| known.peer == peer) else {
             return self.learn(peer, addresses);
         };

@@ -173,7 +173,8 @@ impl ReopeningHost {
         let guest = guest.and_then(|guest| self.settlement.place_of(guest.peer));
         let answer = match (ask, guest) {
             (Ask::Outline { match_id }, _) => {
-                let here = *match_id == self.context.match_id && !self.settlement.is_proposed();
+                let here =
+                    *match_id == self.context.from.match_id && !self.settlement.is_proposed();
                 here.then_some(Answer::Reopens)
             }
             (Ask::Log { from, .. }, Some(guest)) => self.settlement.page(guest, *from),
@@ -207,6 +208,7 @@ impl ReopeningHost {
         {
             let known = self
                 .context
+                .from
                 .contacts
                 .iter()
                 .filter(|known| known.peer == host);
@@ -456,14 +458,14 @@ impl Base for ReopeningHost {
             in_ms: BEGIN_AFTER.as_millis() as u32,
         };
         // A peer that does not go on may come back later, from where it was.
-        let mut away = std::mem::take(&mut self.context.contacts);
+        let mut away = std::mem::take(&mut self.context.from.contacts);
         away.retain(|known| contacts.iter().all(|(peer, _)| *peer != known.peer));
         let here = contacts.into_iter();
         let here = here.map(|(peer, addresses)| Contact {
             peer,
             addresses: addresses.into(),
         });
-        self.context.contacts = here.chain(away).collect();
+        self.context.from.contacts = here.chain(away).collect();
         let due = core.now + BEGIN_AFTER;
         let reopened = self.settlement.into_reopened(change, due);
         let joiner = Joiner::reopened(core, self.context, reopened);

@@ -87,7 +87,7 @@ fn probe_others(
     here: impl Fn(PeerId) -> bool,
 ) {
     let own = core.id();
-    let elsewhere = context.contacts.iter().filter(|contact| {
+    let elsewhere = context.from.contacts.iter().filter(|contact| {
         contact.peer != own && !here(contact.peer) && !contact.addresses.is_empty()
     });
     let linked = elsewhere.map(|contact| {
@@ -95,14 +95,14 @@ fn probe_others(
         (contact, links.next().map(|link| link.id))
     });
     let is_up = |link: LinkId| core.links.contains_key(&link);
-    let finding = probe.advance(core.now, context.match_id, linked, is_up);
+    let finding = probe.advance(core.now, context.from.match_id, linked, is_up);
     carry_out(core, finding);
 }
 
 /// A peer that this one has dialled is asked at once whether it still plays.
 fn probe_proved(core: &mut Core, probe: &mut ActivityProbe, context: &RejoinContext, link: LinkId) {
     if core.links.get(&link).is_some_and(|link| link.dialled) {
-        let ask = probe.ask(context.match_id, link);
+        let ask = probe.ask(context.from.match_id, link);
         carry_out(core, Finding::Probes(vec![ask]));
     }
 }
@@ -146,9 +146,9 @@ fn keep(
 ) -> Result<u64, JoinRefused> {
     if context.held.is_none() {
         let recorded = RecoveredLog::open(core.signer.as_ref(), context)?;
-        let (held, out) = recorded.store(context.keyframe.clone(), log.turns());
+        let (held, out) = recorded.store(context.from.keyframe.clone(), log.turns());
         core.out.extend(out);
-        let accepted = context.accepted.clone().filter(|_| accepts.is_none());
+        let accepted = context.from.accepted.clone().filter(|_| accepts.is_none());
         core.out
             .extend(accepted.map(Record::Accept).map(Output::Append));
         context.held = Some(Box::new(held));
@@ -157,15 +157,15 @@ fn keep(
             peer: core.id(),
             addresses: context.addresses.clone(),
         };
-        let mut contacts = context.contacts.clone();
+        let mut contacts = context.from.contacts.clone();
         contacts.retain(|contact| contact.peer != own.peer);
         contacts.push(own);
         core.tell_contacts(contacts);
     }
-    let accepts = accepts.inspect(|accepts| context.accepted = Some(accepts.clone()));
+    let accepts = accepts.inspect(|accepts| context.from.accepted = Some(accepts.clone()));
     core.out
         .extend(accepts.map(Record::Accept).map(Output::Append));
-    context.signed = Some(signed);
+    context.from.signed = Some(signed);
     core.out.push(Output::Append(Record::Signed(signed)));
     let number = core.next_sync();
     core.out.push(Output::Sync(number));

@@ -37,7 +37,7 @@ impl RecoveredLog {
     /// # Errors
     /// Why this peer cannot go on with it.
     pub(super) fn open(signer: &dyn Signer, context: &RejoinContext) -> Result<Self, JoinRefused> {
-        let Some(own) = &context.own else {
+        let Some(own) = &context.from.log else {
             return Err(JoinRefused::OtherMatch);
         };
         let start = own.start();
@@ -48,22 +48,23 @@ impl RecoveredLog {
         })?;
         let log = VerifiedLog::of(start.clone(), own.records(), signer);
         // A log that has gone on in a branch is one of the branch.
-        if log.head().start().match_id != context.match_id {
+        if log.head().start().match_id != context.from.match_id {
             return Err(JoinRefused::OtherMatch);
         }
         let mut recovered = RecoveredLog {
             me,
             log,
             accepted: None,
-            signed: context.signed,
+            signed: context.from.signed,
             testimony: Testimony::default(),
             taken: 0,
         };
-        if let Some(accepted) = &context.accepted {
+        if let Some(accepted) = &context.from.accepted {
             recovered.accept(signer, accepted);
         }
-        if !context.accepts_other_history {
-            recovered.testimony = Testimony::of(&recovered.log, me as u8, &context.attests, signer);
+        if !context.from.accepts_other_history {
+            recovered.testimony =
+                Testimony::of(&recovered.log, me as u8, &context.from.attests, signer);
         }
         Ok(recovered)
     }
