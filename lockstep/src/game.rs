@@ -89,8 +89,7 @@ impl<S: Simulation> Match<S> {
     /// # Errors
     /// [`live::Error`](crate::live::Error): a setting out of range, or no socket, identity or file.
     pub fn host(setup: S::Setup, config: crate::Config) -> Result<Self, crate::live::Error> {
-        let rules = S::rules(&setup);
-        Self::live(|encoded| Live::host(encoded, rules, config), &setup)
+        Live::host(Self::encoded(&setup)?, S::rules(&setup), config).map(Self::of)
     }
 
     /// Joins the match that the ticket names.
@@ -99,9 +98,7 @@ impl<S: Simulation> Match<S> {
     /// As [`host`](Self::host). That the host turns this peer away, or is not there, is told later, by
     /// [`Event::Ended`].
     pub fn join(ticket: &crate::Ticket, config: crate::Config) -> Result<Self, crate::live::Error> {
-        let budget = config.budget;
-        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
-        Ok(Self::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
+        Live::join(ticket, Self::rules(), config).map(Self::of)
     }
 
     /// Rejoins a match after a crash or a removal, with the same key, into the same seats. Where the other players wait
@@ -111,9 +108,7 @@ impl<S: Simulation> Match<S> {
     /// # Errors
     /// As [`host`](Self::host). [`Event::Ended`] tells later where no peer of the match answers.
     pub fn rejoin(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
-        let budget = config.budget;
-        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
-        Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
+        Live::rejoin(from, Self::rules(), config).map(Self::of)
     }
 
     /// Goes on alone where the recording of an earlier run ends, without a quorum, with the same key and in the same
@@ -123,9 +118,7 @@ impl<S: Simulation> Match<S> {
     /// # Errors
     /// As [`host`](Self::host).
     pub fn branch(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
-        let budget = config.budget;
-        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
-        Ok(Self::over(Live::branch(from, Box::new(rules), config)?).with_budget(budget))
+        Live::branch(from, Self::rules(), config).map(Self::of)
     }
 
     /// Reopens a match that lost all its processes, or its quorum, from the recording of an earlier run. The other
@@ -139,10 +132,7 @@ impl<S: Simulation> Match<S> {
         wait: Duration,
         config: crate::Config,
     ) -> Result<Self, crate::live::Error> {
-        let budget = config.budget;
-        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
-        let source = Live::reopen(from, wait, Box::new(rules), config)?;
-        Ok(Self::over(source).with_budget(budget))
+        Live::reopen(from, wait, Self::rules(), config).map(Self::of)
     }
 
     /// Plays alone: the same session, without links, at a delay of one turn.
@@ -153,11 +143,7 @@ impl<S: Simulation> Match<S> {
         setup: S::Setup,
         config: crate::Config,
     ) -> Result<Self, crate::live::Error> {
-        let rules = S::rules(&setup);
-        Self::live(
-            |encoded| Live::single_player(encoded, rules, config),
-            &setup,
-        )
+        Live::single_player(Self::encoded(&setup)?, S::rules(&setup), config).map(Self::of)
     }
 
     /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats:
@@ -167,18 +153,21 @@ impl<S: Simulation> Match<S> {
     /// # Errors
     /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).
     pub fn play_on(from: crate::Moment, config: crate::Config) -> Result<Self, crate::live::Error> {
-        let budget = config.budget;
-        Ok(Self::over(Live::play_on(from, config)?).with_budget(budget))
+        Live::play_on(from, config).map(Self::of)
     }
 
-    fn live(
-        open: impl FnOnce(Vec<u8>) -> Result<Live, crate::live::Error>,
-        setup: &S::Setup,
-    ) -> Result<Self, crate::live::Error> {
-        let encoded = postcard::to_allocvec(setup).map_err(|_| crate::live::Error::Setup)?;
-        let source = open(encoded)?;
+    fn encoded(setup: &S::Setup) -> Result<Vec<u8>, crate::live::Error> {
+        postcard::to_allocvec(setup).map_err(|_| crate::live::Error::Setup)
+    }
+
+    /// The rules of a match with this setup, for the peers that come to it.
+    fn rules() -> crate::session::RulesOf {
+        Box::new(|setup| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup)))
+    }
+
+    fn of(source: Live) -> Self {
         let budget = source.budget();
-        Ok(Self::over(source).with_budget(budget))
+        Self::over(source).with_budget(budget)
     }
 }
 
