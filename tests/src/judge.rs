@@ -13,6 +13,7 @@ mod durable;
 mod no_loss;
 mod plans;
 mod progress;
+mod told;
 
 use crate::formats::{self, Hash, Log};
 use crate::plans::plan_for;
@@ -104,6 +105,8 @@ pub struct PeerFile {
     past: Vec<Log>,
     /// The turns of its log that are no tail.
     finals: u32,
+    /// Whether its newest run has taken turns back.
+    has_retracted: bool,
     /// The log that its newest run began with.
     given: Log,
     /// The turns that this run handed out, with the times and plans, and the next turn.
@@ -118,6 +121,10 @@ pub struct PeerFile {
     /// The seats that it stalls on, for how long; and how long it stalled on each before.
     stall: (Vec<Seat>, Duration),
     stalled: BTreeMap<Seat, Duration>,
+    /// What it was told that follows from the log, and when last.
+    told: BTreeMap<told::Told, Duration>,
+    /// The peers that it was told of as suspects: since when in a while, and how often.
+    suspected: BTreeMap<PeerId, (Duration, u32)>,
     /// How many peers the newest roster has that it was told of.
     told_roster: usize,
     /// Its end.
@@ -206,6 +213,7 @@ impl Judge {
     pub fn told(&mut self, peer: usize, event: &Event) {
         let goes_on = self.peers[peer].ended.is_none();
         self.must(peer, Bounded, event)(goes_on, "tells of more after its end");
+        self.check_news(peer, event);
         match event {
             Event::PeerFault { peer: named, fault } => {
                 self.peers[peer].told_of_proof |= *fault == Fault::Equivocation;
@@ -252,6 +260,7 @@ impl Judge {
             self.check_reruns::<W>(&log);
             self.check_marks(&log);
             self.check_mismatches(&log);
+            self.check_told();
         }
         self.check_progress();
     }

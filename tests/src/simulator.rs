@@ -585,7 +585,7 @@ fn host<W: Playable>(
     Role::Host(HostConfig {
         match_id,
         secret,
-        expires: None,
+        expires: Some(Duration::from_secs(86_400)),
         takes_askers: false,
         setup: setup.to_vec(),
         rules: W::rules(&decoded),

@@ -233,6 +233,7 @@ impl Judge {
         let few = two_faced && retracted <= 2 * self.scenario.delay();
         self.must(peer, Agreement, retracted)(retracted == 0 || follows || few, "takes turns back");
         self.peers[peer].log.retract(&self.places, kept);
+        self.peers[peer].has_retracted |= retracted > 0;
         (turns[alike..].iter()).for_each(|of| self.put(peer, &Record::Bundle(of.clone())));
         retracted
     }

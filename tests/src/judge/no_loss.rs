@@ -36,7 +36,7 @@ impl Judge {
         let (next, run) = (handed.fold(file.next, u32::max), file.notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.shortest_turn().as_micros();
-        let due = next + u32::from(!in_core) * behind as u32 + self.scenario.delay() + 2;
+        let due = next + u32::from(!in_core) * behind as u32 + self.scenario.delay();
         let of = (entry.seat, kind(&entry.what).0);
         self.said.entry(of).or_default().push(Saying {
             entry,

@@ -6,7 +6,8 @@
 //! counts again once it has all back.
 
 use super::*;
-use crate::simulator::{REFILL, STALL_BUDGET};
+use crate::simulator::{Fault, REFILL, STALL_BUDGET};
+use lockstep::log::OnSlow;
 
 /// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
@@ -23,6 +24,8 @@ const SLEW: u32 = 20;
 /// The longest delay of a turn that is due.
 const JITTER: Duration = Duration::from_millis(60);
 
+/// A match that goes on for so long beside a slow machine has longer ticks.
+const NOTICED: Duration = Duration::from_secs(10);
 /// The longest ticks, as a multiple of those at the start.
 const LONGEST: u16 = 4;
 /// The shortest time of the match between two lowerings.
@@ -49,6 +52,7 @@ impl Judge {
             EndReason::Desync => stops && self.scenario.differs(),
             EndReason::World | EndReason::Internal | EndReason::Decided => false,
             EndReason::Left => outside && file.notes.leaves,
+            EndReason::Removed => outside && !file.notes.leaves,
             _ => outside,
         };
         self.must(peer, Progress, ended)(founded, "ends for no reason");
@@ -121,6 +125,7 @@ impl Judge {
             let refused = matches!(self.peers[peer].ended_by(), Some(EndReason::Refused(_)));
             refused || matches!(hostile, Hostile::Garbage { early: true, .. })
         });
+        self.check_metering();
         self.must(RUN, Progress, "the match")(waits || self.canonical().is_some(), "never began");
         for peer in self.core.members.iter().copied() {
             self.check_pace(peer);
@@ -214,6 +219,31 @@ impl Judge {
             let must = self.must(peer, Progress, (turn, from, to, left));
             must(left >= to - from, "is later than peers outside may make it");
             (turn, from, left) = (next, to, left.saturating_sub(to - from));
+        }
+    }
+
+    /// Ticks become longer while the machine of a peer is slow and the others wait for it.
+    pub(super) fn check_metering(&self) {
+        let (first, meters) = (self.scenario.plan, self.scenario.on_slow == OnSlow::Meter);
+        for peer in self.scenario.honest().filter(|_| meters) {
+            let (plan, file) = (&self.scenario.peers[peer], &self.peers[peer]);
+            let is_slow = plan.has(|fault| match fault {
+                Fault::Slow { step, .. } => *step >= first.tick() * 3 / 2,
+                _ => false,
+            });
+            let slow = file.notes.slow_since..file.notes.slow_until;
+            let (mut unnoticed, mut longest) = (Duration::ZERO, Duration::ZERO);
+            // Behind longer ticks, its stall budget may be spent.
+            let handed = file.handed.iter().filter(|_| is_slow);
+            for (turn, at, plan) in handed.take_while(|of| of.2.tick_ms == first.tick_ms) {
+                let bundle = file.log.turns.get(*turn as usize);
+                let steps = bundle.is_some_and(|of| !of.paused) && slow.contains(&Some(*at));
+                let begins = file.log.epochs.iter().any(|(begins, _)| begins == turn);
+                unnoticed = (unnoticed + plan.turn()) * u32::from(steps && !begins);
+                longest = longest.max(unnoticed);
+            }
+            let must = self.must(peer, Progress, (&slow, longest));
+            must(longest < NOTICED, "is slow, and no tick is longer");
         }
     }
 

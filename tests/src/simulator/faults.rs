@@ -53,7 +53,9 @@ impl<W: Playable> Simulator<W> {
             }
             Fault::Slow { lasts, step } => {
                 self.peers[peer].worker.set_step(step);
-                self.notes(peer).slow_until = Some(self.now() + lasts);
+                let now = self.now();
+                self.notes(peer).slow_since = Some(now);
+                self.notes(peer).slow_until = Some(now + lasts);
                 lasts
             }
             Fault::Cut {

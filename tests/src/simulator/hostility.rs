@@ -394,7 +394,7 @@ impl<W: Playable> Simulator<W> {
 /// Makes the second of two batches for one turn.
 fn second_batch(batch: &mut Batch, seat: Seat) -> bool {
     if batch.entries.is_empty() {
-        let what = What::Chat("only some peers hear of this".to_owned());
+        let what = What::Chat(format!("only some peers hear of {}", batch.turn));
         batch.entries.push(LogEntry { seat, what });
     } else {
         batch.entries.clear();

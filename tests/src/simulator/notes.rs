@@ -28,6 +28,8 @@ pub struct Notes {
     pub silent_until: Duration,
     /// Its machine was slow up to then.
     pub slow_until: Option<Duration>,
+    /// Since when it was.
+    pub slow_since: Option<Duration>,
     /// When its players voted to extend the suspicion time.
     pub voted_at: Option<Duration>,
     /// Its accepts that no loss of power takes, by epoch and ballot, those of earlier runs among them,
