@@ -199,10 +199,8 @@ const READING: &str = "
 - A stall is the time beyond the cadence in which no confirmed step is executed. Lateness of up to a tenth of the cadence and
   5 ms is none.
 - A command is lost if a later one of its player is executed and it is not. It is late if it waits 3 s behind the end.
-- Processor time is of all threads of a peer. All libraries are polled 250 times a second. Of the
-  others that is most of the time at long turns.
-- The kit seals its batches on a thread of its own, and a game executes at the poll behind the turn: 2 ms later in the
-  mean. ggrs and its fork read inputs and execute at one poll, which costs them no latency.
+- Processor time is of all threads of a peer. Each library has time 250 times a second. ggrs and its fork have it also when
+  a frame is due, and each millisecond while that waits. The kit tells when it has work.
 - Behind the measurement, one player flips one bit of its state. The turns until a library reports it count for 4 s.
 - The step is a hash. The loss of packets begins when all peers run.
 

@@ -85,6 +85,11 @@ trait Session {
 
     /// Whether the match runs.
     fn is_running(&self) -> bool;
+
+    /// Waits until it may have work, at most so long.
+    fn wait(&mut self, most: Duration) {
+        std::thread::sleep(most);
+    }
 }
 
 /// The player. Another thread may execute its steps.
@@ -141,8 +146,7 @@ fn play(contestant: Contestant, players: usize, me: usize, seed: u64) -> Result<
             .next_command_in()
             .map_or(POLLED_EVERY, |due| due.min(POLLED_EVERY));
         drop(now);
-        // All libraries are polled alike, also one that could tell when there is work.
-        std::thread::sleep(wait);
+        session.wait(wait);
     }
 }
 

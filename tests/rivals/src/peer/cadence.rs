@@ -12,6 +12,9 @@ pub struct Slots {
     commands: [[u8; BYTES]; SLOTS],
 }
 
+/// How often a frame that is due looks for what it waits for.
+const LOOKS_EVERY: Duration = Duration::from_millis(1);
+
 /// Commands of one frame. Further commands wait for the next frame.
 const SLOTS: usize = 4;
 
@@ -48,6 +51,13 @@ impl Cadence {
         self.accumulated += now - *self.last.get_or_insert(now);
         self.last = Some(now);
         self.cadence * if is_ahead { 11 } else { 10 } / 10
+    }
+
+    /// Sleeps until the next frame is due, at most so long. A frame that is due waits for inputs, which are looked for each
+    /// millisecond.
+    pub fn wait(&self, most: Duration) {
+        let due = self.cadence.saturating_sub(self.accumulated);
+        std::thread::sleep(due.max(LOOKS_EVERY).min(most));
     }
 
     /// Whether a frame of this length is due.

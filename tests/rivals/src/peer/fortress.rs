@@ -16,6 +16,7 @@ use fortress_rollback::{
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// The types of this game.
 struct Game;
@@ -174,5 +175,9 @@ impl Session for Fortress {
 
     fn is_running(&self) -> bool {
         self.session.current_state() == SessionState::Running
+    }
+
+    fn wait(&mut self, most: Duration) {
+        self.cadence.wait(most);
     }
 }

@@ -10,6 +10,7 @@ use ggrs::{
 };
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// The types of this game.
 struct Game;
@@ -143,5 +144,9 @@ impl Session for Ggrs {
 
     fn is_running(&self) -> bool {
         self.session.current_state() == SessionState::Running
+    }
+
+    fn wait(&mut self, most: Duration) {
+        self.cadence.wait(most);
     }
 }

@@ -160,6 +160,10 @@ impl Session for Ours {
     fn is_running(&self) -> bool {
         self.own.is_some()
     }
+
+    fn wait(&mut self, most: Duration) {
+        self.live.wait(most);
+    }
 }
 
 /// QUIC through the proxy. Peers know each other by the addresses at which they listen.
