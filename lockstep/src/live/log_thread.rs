@@ -104,7 +104,11 @@ impl LogThread {
         state.syncing = Some(id);
         match state.full {
             true => state.tell_synced(id),
-            false => state.jobs.push_back(Job::Sync(id)),
+            false => {
+                // It takes the place of an earlier one, and makes all before that durable as well.
+                state.jobs.retain(|job| !matches!(job, Job::Sync(_)));
+                state.jobs.push_back(Job::Sync(id));
+            }
         }
         self.shared.changed.notify_all();
     }
@@ -176,10 +180,12 @@ impl Shared {
     }
 
     fn run(&self, mut store: Box<dyn LogStore>, mut reporter: Reporter) {
-        let serve = AssertUnwindSafe(|| self.serve(store.as_mut(), &mut reporter));
+        // A store may put its file in order as it goes, which is within.
+        let serve = AssertUnwindSafe(move || {
+            self.serve(store.as_mut(), &mut reporter);
+            drop(store);
+        });
         let has_panicked = catch_unwind(serve).is_err();
-        // A store may put its file in order as it goes.
-        drop(store);
         let mut state = self.lock();
         if has_panicked {
             state.refuse(ErrorKind::Other);
@@ -193,23 +199,22 @@ impl Shared {
     fn serve(&self, store: &mut dyn LogStore, reporter: &mut Reporter) {
         let mut unsynced_since = None;
         loop {
-            match self.next(unsynced_since) {
+            let job = self.next(unsynced_since);
+            if let Some(Job::Append(_) | Job::AppendAll(_) | Job::Tail(_)) = &job {
+                unsynced_since.get_or_insert_with(now);
+            }
+            match job {
                 Some(Job::Append(record)) => {
                     reporter.note(&record);
                     self.tell_failure(store.append(&record));
-                    unsynced_since = unsynced_since.or_else(|| Some(now()));
                 }
                 Some(Job::AppendAll(part)) => {
                     for record in part.records() {
                         reporter.note(&record);
                         self.tell_failure(store.append(&record));
                     }
-                    unsynced_since = unsynced_since.or_else(|| Some(now()));
                 }
-                Some(Job::Tail(turns)) => {
-                    self.tell_failure(store.tail(&turns));
-                    unsynced_since = unsynced_since.or_else(|| Some(now()));
-                }
+                Some(Job::Tail(turns)) => self.tell_failure(store.tail(&turns)),
                 Some(Job::Sync(id)) => {
                     self.tell_failure(store.sync());
                     unsynced_since = None;
