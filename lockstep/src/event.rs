@@ -372,7 +372,7 @@ pub struct Ended {
     pub agreed: u8,
     /// Peers that were asked to sign it.
     pub of: u8,
-    /// Whether a quorum, or all that were asked, have signed it: the recording holds the end. Otherwise the last turns stay
+    /// Whether a quorum, or all that were asked and have not left, have signed it: the recording holds the end. Otherwise the last turns stay
     /// provisional, since the other peers may have gone on without this one.
     pub is_final: bool,
     /// The match that this one has left as a branch: its result counts as unagreed with that match. `None` where it is no

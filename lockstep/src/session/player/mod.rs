@@ -252,7 +252,7 @@ impl Player {
                     self.finish(core, reason, Some(end).filter(|_| is_final));
                 }
                 Stage::Over(reason) => {
-                    if reason == EndReason::Removed {
+                    if let EndReason::Removed | EndReason::Left = reason {
                         // A peer that is removed with this one may hear of that from no other.
                         self.send_facts(core);
                     }
