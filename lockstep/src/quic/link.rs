@@ -336,7 +336,10 @@ impl Reader<'_> {
                 match decoder.next_message() {
                     Ok(Some(message)) => {
                         if let Some(until) = meter.full_until() {
-                            sleep_until(until).await;
+                            tokio::select! {
+                                () = sleep_until(until) => {}
+                                _ = self.connection.closed() => return Ok(()),
+                            }
                         }
                         self.received(channel, message).await;
                     }

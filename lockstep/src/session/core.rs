@@ -186,7 +186,7 @@ impl Core {
         }
     }
 
-    /// Names the peer at the other end; closes the link once it has too many, and at once where no peer is proved.
+    /// Blames the peer at the other end; closes the link where no peer is proved.
     pub(crate) fn fault(&mut self, link: LinkId, fault: Fault) {
         let Some(at) = self.links.get(&link) else {
             return;
@@ -195,12 +195,10 @@ impl Core {
             return self.close(link);
         };
         self.blame(peer, fault);
-        if self.has_too_many_faults(peer) {
-            self.close(link);
-        }
     }
 
-    /// A peer has broken a rule, on any of its links or through another peer.
+    /// A peer has broken a rule, on any of its links or through another peer. Names it; closes its links once it has too
+    /// many faults, the last of which is told.
     pub(crate) fn blame(&mut self, peer: PeerId, fault: Fault) {
         if self.faults.len() == PEERS_REMEMBERED && !self.faults.contains_key(&peer) {
             // A stranger has ever new keys; strangers with the fewest faults are forgotten.
@@ -211,9 +209,14 @@ impl Core {
                 self.faults.remove(&least);
             }
         }
+        let was_told = self.has_too_many_faults(peer);
         *self.faults.entry(peer).or_default() += 1;
-        if !self.has_too_many_faults(peer) {
+        if !was_told {
             self.event(Event::PeerFault { peer, fault });
+        }
+        if self.has_too_many_faults(peer) {
+            let links: Vec<LinkId> = self.links_to(peer).map(|link| link.id).collect();
+            links.into_iter().for_each(|link| self.close(link));
         }
     }
 

@@ -148,9 +148,9 @@ impl Serving<'_> {
     }
 
     fn send(&mut self, link: LinkId, answer: &Answer) {
-        match self.serve.encode(link, answer) {
+        match self.serve.encode(link, answer, self.core.now) {
             Some(bytes) => self.core.send_bulk(link, bytes),
-            // A joiner whose links break again and again may have come to this as well: it is no fault.
+            // A spent allowance is no fault: the links of a joiner may have broken again and again.
             None => self.core.close(link),
         }
     }

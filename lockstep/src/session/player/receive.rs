@@ -76,10 +76,8 @@ impl Player {
                 turn,
                 wrong_seat,
             } => {
-                match wrong_seat {
-                    true if from_signer => core.fault(link, Fault::WrongSeat),
-                    true => core.blame(self.ledger.places.key(at), Fault::WrongSeat),
-                    false => {}
+                if wrong_seat {
+                    core.blame(self.ledger.places.key(at), Fault::WrongSeat);
                 }
                 self.membership.note_batch(at, turn, core.now);
                 while let Some(turn) = self.ledger.batches.advance(at) {

@@ -12,7 +12,7 @@ use crate::session::links::link::{Link, PULSE};
 use crate::session::timers::{Timer, Timers};
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Something is sent on every link at least this often: batches are, with usual plans.
@@ -209,15 +209,16 @@ impl Player {
         };
         let member = self.member_of(core, proved);
         let closes_all = member.is_some_and(|member| member > self.ledger.places.me());
-        let older = core
-            .links_to(peer)
-            .filter(|link| link.id != proved && (closes_all || self.member_at(link) == member));
-        let older: Vec<LinkId> = older.map(|link| link.id).collect();
+        let older = core.links_to(peer).filter(|link| link.id != proved);
+        // Those of the run in the roster go last.
+        let older = older.map(|link| (self.member_at(link).is_some(), link.id));
+        let older: BTreeSet<(bool, LinkId)> = older.collect();
         let most = match closes_all {
             true => older.len(),
             false => older.len().saturating_sub(OLDER),
         };
-        older[..most].iter().for_each(|link| core.close(*link));
+        let closed = older.iter().take(most);
+        closed.for_each(|(_, link)| core.close(*link));
     }
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {

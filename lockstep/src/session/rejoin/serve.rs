@@ -24,6 +24,19 @@ struct Allowance {
     bytes: u64,
     /// As of when.
     at: Duration,
+    most: u64,
+}
+
+impl Allowance {
+    /// Takes so many bytes, after what was given back meanwhile. False where that leaves too few.
+    fn take(&mut self, bytes: u64, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.at).min(REFILLED_IN);
+        let given_back = u128::from(self.most) * passed.as_millis() / REFILLED_IN.as_millis();
+        let left = self.most.min(self.bytes + given_back as u64);
+        let rest = left.checked_sub(bytes);
+        (self.bytes, self.at) = (rest.unwrap_or(left), now);
+        rest.is_some()
+    }
 }
 
 struct Asking {
@@ -43,12 +56,9 @@ impl Serve {
         let whole = Allowance {
             bytes: most,
             at: now,
+            most,
         };
-        let allowance = self.allowances.entry(peer).or_insert(whole);
-        let passed = now.saturating_sub(allowance.at).min(REFILLED_IN);
-        let given_back = u128::from(most) * passed.as_millis() / REFILLED_IN.as_millis();
-        allowance.bytes = most.min(allowance.bytes + given_back as u64);
-        allowance.at = now;
+        self.allowances.entry(peer).or_insert(whole);
         self.asking
             .retain(|other, asking| *other == link || asking.peer != peer);
         let new = || Asking {
@@ -112,12 +122,16 @@ impl Serve {
     }
 
     /// The bytes of an answer; `None` where the peer was given all that there may be for a while.
-    pub(crate) fn encode(&mut self, link: LinkId, answer: &Answer) -> Option<Vec<u8>> {
+    pub(crate) fn encode(
+        &mut self,
+        link: LinkId,
+        answer: &Answer,
+        now: Duration,
+    ) -> Option<Vec<u8>> {
         let bytes = encode(answer);
         let asking = self.asking.get(&link)?;
         let allowance = self.allowances.get_mut(&asking.peer)?;
-        allowance.bytes = allowance.bytes.checked_sub(bytes.len() as u64)?;
-        Some(bytes)
+        allowance.take(bytes.len() as u64, now).then_some(bytes)
     }
 
     /// A link is gone.
@@ -216,7 +230,7 @@ mod tests {
             (4, half * 9, false),
         ] {
             serve.open(LinkId(link), JOINER, now, &limits);
-            let given = serve.encode(LinkId(link), &answer);
+            let given = serve.encode(LinkId(link), &answer, now);
             assert_eq!(given.is_some(), is_given, "{link}, {now:?}");
             serve.forget(LinkId(link));
         }
